@@ -1,0 +1,1 @@
+"""Benches: corpora loaders, scoring, scoreboards. Only the command line imports this package."""

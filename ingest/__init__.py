@@ -1,0 +1,1 @@
+"""Sources: one module per kind of telemetry, each parsing into events at the border."""

@@ -1,0 +1,1 @@
+"""Pure models: signatures, diagnosis, policy. Nothing here reads a clock, a file or a socket."""

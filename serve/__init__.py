@@ -1,0 +1,1 @@
+"""Runners that feed events through the one pipeline: offline here, live in a later change."""

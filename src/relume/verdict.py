@@ -1,0 +1,120 @@
+"""What Relume says about one attempt: the closed vocabularies and the verdict record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What happened to the attempt (metrics section 1, plus what a verdict may also say)."""
+
+    CRASH = "crash"
+    HANG = "hang"
+    STRAGGLER = "straggler"
+    NUMERIC = "numeric"
+    BENIGN = "benign"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether this kind claims that something went wrong with the job itself."""
+        return self in {Kind.CRASH, Kind.HANG, Kind.STRAGGLER}
+
+
+class Domain(StrEnum):
+    """Who or what has to change for the failure to go away."""
+
+    WORKLOAD = "workload"
+    PLATFORM = "platform"
+    HARDWARE = "hardware"
+    NETWORK = "network"
+    FACILITY = "facility"
+    SCHEDULER = "scheduler"
+    UNKNOWN = "unknown"
+
+
+class Retry(StrEnum):
+    """Whether the same job can be expected to pass when it is started again."""
+
+    YES = "yes"
+    NO = "no"
+    UNCLEAR = "unclear"
+
+
+class Health(StrEnum):
+    """The three values of every judgement; *unknown* always carries a reason."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """Where something is: any of node, rank, local rank, GPU, NIC. All null means nowhere known.
+
+    `node` is a host name or a bare IP as printed; `gpu` is the index, UUID or PCI id as printed;
+    `nic` is a device name such as ``mlx5_2`` with its port where printed.
+    """
+
+    node: str | None = None
+    rank: int | None = None
+    local_rank: int | None = None
+    gpu: str | None = None
+    nic: str | None = None
+
+    def __bool__(self) -> bool:
+        return any(
+            value is not None
+            for value in (self.node, self.rank, self.local_rank, self.gpu, self.nic)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A locator read in one line, without blame. `line` is 0-based within `file`."""
+
+    where: Locator
+    line: int
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown."""
+
+    rule: str
+    role: str
+    file: str
+    line: int
+    text: str
+    event_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The diagnosis of one attempt.
+
+    `root_line` is the 0-based line in `root_file` that best names the cause, null when no line does;
+    `culprit` is empty when only victims are visible; `missing_evidence` says which sources would
+    have decided the open questions.
+    """
+
+    attempt: str
+    kind: Kind
+    cause: str | None
+    domain: Domain
+    root_line: int | None
+    root_file: str | None
+    culprit: Locator
+    retry: Retry
+    operation: str
+    confidence: float
+    rule: str | None = None
+    exclude_nodes: tuple[str, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    missing_evidence: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    files: tuple[str, ...] = field(default=())
