@@ -1,0 +1,113 @@
+"""Bench `cases`: labelled excerpts of real failures, plain and perturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from relume import __version__
+from relume.benchmarks.corpora import failure_cases, mlperf
+from relume.benchmarks.corpora.failure_cases import Case
+from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.perturb import HEALTHY_LINES, perturb
+from relume.benchmarks.registry import data_folder
+from relume.benchmarks.result import Bar, BenchResult, Measure
+from relume.benchmarks.scoring import Score, expected_calibration_error, score
+from relume.cli.output import case_record
+from relume.serve.offline import Analyzer
+
+PERTURBED_WITHIN = 0.03
+_BARS = {
+    "kind": Bar(">=", 0.92),
+    "root_line": Bar(">=", 0.85),
+    "culprit": Bar(">=", 0.75),
+    "domain": Bar(">=", 0.90),
+    "benign_called_failure": Bar("==", 0),
+    "culprit_named_wrongly": Bar("<=", 1),
+    "culprit_named_without_label_share": Bar("<=", 0.05),
+    "exclusions_on_workload": Bar("==", 0),
+}
+
+
+def run(data: Path | None) -> BenchResult:
+    """Score plain and perturbed cases; perturbed shares must stay within 3 points of the plain."""
+    folder = data_folder(data, "cases", "the folder that holds failure-cases/")
+    corpus = failure_cases.load(folder)
+    healthy = mlperf.first_lines(mlperf.load(folder), HEALTHY_LINES)
+    analyzer = Analyzer()
+    plain, usage = measured(lambda: _pass(analyzer, corpus.cases))
+    perturbed = {
+        name: _pass(analyzer, copies)
+        for name, copies in perturb(corpus.cases, healthy).items()
+    }
+    measures = _measures(plain)
+    bars = dict(_BARS)
+    for name, value in _pooled(perturbed.values(), plain).items():
+        measures[name] = value
+        bars[name] = Bar("<=", PERTURBED_WITHIN)
+    return BenchResult(
+        id="cases",
+        version=__version__,
+        machine=describe(),
+        corpus={
+            "name": corpus.name,
+            "hash": corpus.hash,
+            "cases": len(corpus.cases),
+            "perturbed": sum(s.kind.total for s in perturbed.values()),
+        },
+        measures=measures,
+        bars=bars,
+        cpu_seconds=usage.cpu_seconds,
+        wall_seconds=usage.wall_seconds,
+        peak_rss_bytes=usage.peak_rss_bytes,
+        notes=_notes(plain, perturbed),
+    )
+
+
+def _pass(analyzer: Analyzer, cases: Sequence[Case]) -> Score:
+    verdicts = {case.id: case_record(analyzer.diagnose_lines(case.id, case.text)) for case in cases}
+    return score(cases, verdicts)
+
+
+def _measures(plain: Score) -> dict[str, Measure]:
+    return {
+        "kind": plain.kind.interval(),
+        "root_line": plain.root_line.interval(),
+        "culprit": plain.culprit.interval(),
+        "domain": plain.domain.interval(),
+        "benign_called_failure": len(plain.benign_called_failure),
+        "culprit_named_wrongly": len(plain.culprit_wrong),
+        "culprit_named_without_label_share": len(plain.culprit_unlabelled)
+        / max(plain.unlabelled, 1),
+        "exclusions_on_workload": len(plain.workload_excluded),
+        "expected_calibration_error": round(expected_calibration_error(plain.confidence), 4),
+    }
+
+
+def _pooled(scores: Sequence[Score] | Any, plain: Score) -> dict[str, float]:  # noqa: ANN401
+    """How far each perturbed share, all copies pooled, falls below the plain one."""
+    drops: dict[str, float] = {}
+    for name in ("kind", "root_line", "culprit", "domain"):
+        tallies = [getattr(s, name) for s in scores]
+        right, total = sum(t.right for t in tallies), sum(t.total for t in tallies)
+        drops[f"perturbed_{name}_drop"] = round(getattr(plain, name).share - right / max(total, 1), 4)
+    return drops
+
+
+def _notes(plain: Score, perturbed: dict[str, Score]) -> dict[str, Any]:
+    """Ids of the wrong answers: what to look at next. Ids only, none of the corpus' text."""
+    return {
+        "wrong": {
+            "kind": plain.kind.wrong,
+            "root_line": plain.root_line.wrong,
+            "culprit": plain.culprit.wrong,
+            "domain": plain.domain.wrong,
+            "benign": plain.benign_called_failure,
+            "culprit_without_label": plain.culprit_unlabelled,
+        },
+        "perturbed_kind": {
+            name: {"right": s.kind.right, "of": s.kind.total, "wrong": s.kind.wrong}
+            for name, s in perturbed.items()
+        },
+    }

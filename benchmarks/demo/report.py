@@ -1,0 +1,59 @@
+"""The report of a demo run: one row an attempt, then how well it went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from relume.benchmarks.demo.corpus import Label
+from relume.cli.output import SCHEMA_VERSION, locator_record, verdict_record
+from relume.verdict import Verdict
+
+_ROW = "{:<34} {:<10} {:<10} {:<26} {:<28} {}"
+
+
+def write(folder: Path, labels: Sequence[Label], verdicts: Sequence[Verdict]) -> Path:
+    """Write `report.txt` and `report.json` and return the path of the text."""
+    (folder / "report.json").write_bytes(
+        orjson.dumps(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "simulated": True,
+                "verdicts": [verdict_record(verdict) for verdict in verdicts],
+            },
+            option=orjson.OPT_INDENT_2,
+        )
+    )
+    path = folder / "report.txt"
+    path.write_text(render(labels, verdicts) + "\n", encoding="utf-8")
+    return path
+
+
+def render(labels: Sequence[Label], verdicts: Sequence[Verdict]) -> str:
+    """Return the report as text."""
+    from relume.benchmarks.demo import score
+
+    head = _ROW.format("attempt (simulated)", "truth", "verdict", "cause", "culprit", "to do")
+    rows = [_row(label, verdict) for label, verdict in zip(labels, verdicts, strict=True)]
+    measures, _ = score(labels, verdicts)
+    shares = [
+        f"  {name.replace('_', ' ')}: {_shown(measure)}" for name, measure in measures.items()
+    ]
+    return "\n".join([head, *rows, "", f"{len(labels)} simulated attempts:", *shares])
+
+
+def _row(label: Label, verdict: Verdict) -> str:
+    where = locator_record(verdict.culprit)
+    named = " ".join(f"{key} {value}" for key, value in where.items() if value is not None)
+    to_do = " ".join([verdict.operation, *verdict.exclude_nodes])
+    mark = "" if verdict.kind.value == label.kind else "  <- differs"
+    cause = verdict.cause or "-"
+    return _ROW.format(label.attempt, label.kind, verdict.kind, cause, named or "-", to_do) + mark
+
+
+def _shown(measure: float | dict[str, float]) -> str:
+    if isinstance(measure, dict):
+        return f"{measure['value']:.1%} (95 % interval {measure['low']:.1%} to {measure['high']:.1%})"
+    return f"{measure:g}"

@@ -1,0 +1,93 @@
+"""Which benches there are. Their code is imported only when one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from relume.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from relume.benchmarks.result import BenchResult
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One bench: its id, what it shows, what data it needs, and where its code is."""
+
+    id: str
+    shows: str
+    data: str
+    module: str
+
+    def run(self, data: Path | None) -> BenchResult:
+        """Import the bench and run it on `data`."""
+        call: Callable[[Path | None], BenchResult] = import_module(self.module).run
+        return call(data)
+
+
+BENCHES: tuple[Bench, ...] = (
+    Bench(
+        "cases",
+        "verdicts on labelled excerpts of real failures, plain and perturbed",
+        "folder with failure-cases/ (and mlperf logs for splicing)",
+        "relume.benchmarks.cases",
+    ),
+    Bench(
+        "healthy",
+        "verdicts on logs of runs that ended well",
+        "folder with mlperf-training-v2.1/",
+        "relume.benchmarks.healthy",
+    ),
+    Bench(
+        "diagnose-speed",
+        "lines diagnosed per CPU-second and peak memory on mixed real logs",
+        "folder with mlperf-training-v2.1/ and failure-cases/",
+        "relume.benchmarks.diagnose_speed",
+    ),
+    Bench(
+        "demo",
+        "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
+        "none",
+        "relume.benchmarks.demo",
+    ),
+)
+
+
+def find(bench_id: str) -> Bench:
+    """Return the bench of that id.
+
+    Raises
+    ------
+    InputError
+        With the nearest id, when there is none.
+    """
+    for bench in BENCHES:
+        if bench.id == bench_id:
+            return bench
+    ids = [bench.id for bench in BENCHES]
+    close = nearest(bench_id, ids)
+    raise InputError(
+        "unknown bench",
+        found=bench_id,
+        expected=f"one of {', '.join(ids)}",
+        hint=f"did you mean {close}" if close else "see relume bench list",
+    )
+
+
+def data_folder(data: Path | None, bench_id: str, wanted: str) -> Path:
+    """Return `data`, or say which folder the bench needs."""
+    if data is None:
+        raise InputError(
+            f"bench {bench_id} needs recorded data", found="no --data", expected=wanted
+        )
+    if not data.is_dir():
+        raise InputError(
+            f"bench {bench_id} cannot use --data",
+            found=f"{data} is no folder",
+            expected=wanted,
+        )
+    return data

@@ -1,0 +1,167 @@
+"""Score verdicts against labelled cases, exactly as the corpus' own README says.
+
+A verdict is right when it is in what either of two independent readings accepts. Proportions carry
+95 % Wilson intervals (metrics section 3).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from relume.benchmarks.corpora.failure_cases import Case
+
+_FAILURES = frozenset({"crash", "hang", "straggler"})
+_WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+_CULPRIT_KEYS = ("node", "rank", "local_rank", "gpu", "nic")
+_Z = 1.96
+
+
+@dataclass(slots=True)
+class Tally:
+    """Right answers out of all that count."""
+
+    right: int = 0
+    total: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, case_id: str, *, right: bool) -> None:
+        """Count one answer and keep the id of a wrong one."""
+        self.total += 1
+        self.right += right
+        if not right:
+            self.wrong.append(case_id)
+
+    @property
+    def share(self) -> float:
+        """Share of right answers; 0 where nothing counted."""
+        return self.right / self.total if self.total else 0.0
+
+    def interval(self) -> dict[str, float]:
+        """Return the share with its 95 % Wilson interval."""
+        low, high = wilson(self.right, self.total)
+        return {"value": round(self.share, 4), "low": round(low, 4), "high": round(high, 4)}
+
+
+@dataclass(slots=True)
+class Score:
+    """All measures of one pass over a corpus."""
+
+    kind: Tally = field(default_factory=Tally)
+    root_line: Tally = field(default_factory=Tally)
+    culprit: Tally = field(default_factory=Tally)
+    domain: Tally = field(default_factory=Tally)
+    benign_called_failure: list[str] = field(default_factory=list)
+    culprit_wrong: list[str] = field(default_factory=list)
+    culprit_unlabelled: list[str] = field(default_factory=list)
+    unlabelled: int = 0
+    benign: int = 0
+    workload: int = 0
+    workload_excluded: list[str] = field(default_factory=list)
+    confidence: list[tuple[float, bool]] = field(default_factory=list)
+
+
+def wilson(right: int, total: int) -> tuple[float, float]:
+    """95 % Wilson interval of a proportion (metrics section 3).
+
+    >>> tuple(round(x, 3) for x in wilson(9, 10))
+    (0.596, 0.982)
+    """
+    if total == 0:
+        return 0.0, 1.0
+    p, z2 = right / total, _Z * _Z
+    centre = (p + z2 / (2 * total)) / (1 + z2 / total)
+    half = _Z / (1 + z2 / total) * math.sqrt(p * (1 - p) / total + z2 / (4 * total * total))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def expected_calibration_error(pairs: Iterable[tuple[float, bool]], bins: int = 10) -> float:
+    """Mean |accuracy - confidence| over equal-mass bins (metrics section 6)."""
+    ordered = sorted(pairs)
+    error = 0.0
+    for b in range(bins):
+        chunk = ordered[len(ordered) * b // bins : len(ordered) * (b + 1) // bins]
+        if chunk:
+            accuracy = sum(right for _, right in chunk) / len(chunk)
+            stated = sum(confidence for confidence, _ in chunk) / len(chunk)
+            error += len(chunk) / len(ordered) * abs(accuracy - stated)
+    return error
+
+
+def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
+    """Compare verdict records (the JSON form of `diagnose --cases`) with their cases."""
+    result = Score()
+    for case in cases:
+        verdict = verdicts[case.id]
+        right = kind_is_right(case, verdict["kind"])
+        result.kind.add(case.id, right=right)
+        result.confidence.append((float(verdict["confidence"]), right))
+        _score_benign(result, case, verdict)
+        _score_root(result, case, verdict)
+        _score_domain(result, case, verdict)
+        _score_culprit(result, case, verdict)
+    return result
+
+
+def kind_is_right(case: Case, kind: str) -> bool:
+    """Whether the kind is accepted; hang and crash count as each other beside a watchdog's words."""
+    if kind in case.accept_kind:
+        return True
+    other = {"hang": "crash", "crash": "hang"}.get(kind)
+    return other in case.accept_kind and any(_WATCHDOG.search(line) for line in case.text)
+
+
+def _score_benign(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
+    if case.kind == "benign":
+        result.benign += 1
+        if verdict["kind"] in _FAILURES and verdict["kind"] not in case.accept_kind:
+            result.benign_called_failure.append(case.id)
+    if case.fault_domain == "user":
+        result.workload += 1
+        if verdict["exclude_nodes"]:
+            result.workload_excluded.append(case.id)
+
+
+def _score_root(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
+    undecidable = "benign" in case.accept_kind and len(case.accept_kind & _FAILURES) > 0
+    if case.root_line is not None and case.accept_line and not undecidable:
+        result.root_line.add(case.id, right=verdict["root_cause_line"] in case.accept_line)
+
+
+def _score_domain(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
+    if case.kind in _FAILURES and case.fault_domain != "unknown" and case.accept_domain:
+        result.domain.add(case.id, right=verdict["domain"] in case.accept_domain)
+
+
+def _score_culprit(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
+    named = _names(verdict["culprit"])
+    if case.culprit is None:
+        result.unlabelled += 1
+        if named and not named & case.culprit_also:
+            result.culprit_unlabelled.append(case.id)
+        return
+    accepted = _label_names(case.culprit) | case.culprit_also
+    if not named:
+        if not case.culprit_optional:
+            result.culprit.add(case.id, right=False)
+        return
+    right = bool(named & accepted)
+    result.culprit.add(case.id, right=right)
+    if not right:
+        result.culprit_wrong.append(case.id)
+
+
+def _names(culprit: Mapping[str, Any] | None) -> frozenset[str]:
+    return frozenset(
+        str(culprit[key]) for key in _CULPRIT_KEYS if culprit and culprit.get(key) is not None
+    )
+
+
+def _label_names(label: str) -> frozenset[str]:
+    """Names in a label such as ``node011 gpu 3``, ``rank 7``, ``PCI 0000:1a:00`` or ``GPU6``."""
+    words = {w for w in label.split() if w.lower() not in {"rank", "local_rank", "gpu", "pci"}}
+    numbers = {m.group(1) for m in re.finditer(r"(?i)\bgpu(\d+)\b", label)}
+    return frozenset(words | numbers)

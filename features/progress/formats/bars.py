@@ -1,0 +1,189 @@
+"""Redrawn bars: tqdm in all its dresses (HF Trainer, Lightning, fairseq), progressbar2, Keras.
+
+The rate in a bar is an exponential mean, so it is read but paces are taken from differences of its
+count and its clock. What a bar counts is told by its label. Sources: tqdm/std.py (`format_meter`,
+`format_interval`), progressbar2, keras/src/utils/progbar.py, the `progress` package as CenterNet
+uses it (its ETA is the mean of the last ten steps times the steps left).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from relume.features.progress.formats.base import (
+    CLOCK,
+    INTEGER,
+    NUMBER,
+    Grammar,
+    ProgressFormat,
+    line_format,
+    line_parser,
+    read_groups,
+    to_float,
+    to_int,
+    to_seconds,
+)
+from relume.features.progress.point import ProgressPoint
+
+_COUNT: Final = r"\d{1,15}(?:\.\d{1,6})?[kMGT]?"
+_TQDM: Final = re.compile(
+    rf"(?P<step>{_COUNT})(?:/(?P<total>{_COUNT}|\?)|(?P<unit>it|[ ]?[a-zA-Z]{{1,12}})) "
+    rf"\[(?P<elapsed>{CLOCK})(?:<(?P<left>[\d:?days, ]{{1,24}}))?(?:, {{0,3}}"
+    r"(?:(?P<number>[\d.]{1,16}[kMGT]?)|\?) ?(?P<words>s/[A-Za-z]{1,12}|[A-Za-z]{1,12}/s))?"
+)
+_LABEL: Final = re.compile(r"([^\r|%\]]{1,80}?):? {0,2}: {1,4}\d{1,3}%\|")
+_EPOCH_LABEL: Final = re.compile(r"\b[Ee]poch[ :=]{0,2}\[?(\d{1,6})")
+_OTHER_PHASES: Final = (
+    (
+        "evaluation",
+        re.compile(r"(?i)valid|\bval\b|eval|\btest|predict|infer|sanity|decod|generating(?!.*split)"),
+    ),
+    (
+        "launch",
+        re.compile(
+            r"(?i)\bmap\b|filter|token|download|load|fetch|shard|pack|split|compil|cach|index"
+            r"|check|process|extract|read|build|convert|merg|resolv|captur|warm"
+        ),
+    ),
+    ("checkpoint", re.compile(r"(?i)\bsav|checkpoint|writ|upload")),
+)
+_POSTFIX: Final = (
+    re.compile(rf"train_step_timing in s=(?P<step_time_seconds>{NUMBER})"),
+    re.compile(rf"\b(?:reduced_)?(?:train_)?[Ll]oss[=:] ?(?P<loss>{NUMBER})"),
+)
+
+
+def label_phase(label: str) -> str:
+    """Return the phase that a bar of this label belongs to; ``train`` when it says nothing else.
+
+    Examples
+    --------
+    >>> label_phase("Loading checkpoint shards")
+    'launch'
+    >>> label_phase("Epoch 3")
+    'train'
+    """
+    for phase, words in _OTHER_PHASES:
+        if words.search(label):
+            return phase
+    return "train"
+
+
+def _read_label(message: str, end: int, values: dict[str, Any]) -> None:
+    label = _LABEL.search(message, max(0, end - 160), end)
+    text = label.group(1) if label else message[:end] if "|" not in message[:end] else ""
+    if not text.strip():
+        return
+    values["phase"] = label_phase(text)
+    epoch = _EPOCH_LABEL.search(text)
+    if epoch is not None:
+        values["epoch"], values["epoch_bar"] = to_float(epoch.group(1)), True
+
+
+def _parse_tqdm(message: str) -> ProgressPoint | None:
+    found = _TQDM.search(message)
+    if found is None or not (found["left"] or found["words"]):
+        return None
+    values: dict[str, Any] = {
+        "step": to_int(found["step"]),
+        "total": None if found["total"] is None else to_int(found["total"]),
+        "elapsed_seconds": to_seconds(found["elapsed"]),
+    }
+    if found["words"] is not None:
+        _read_rate(found["number"], found["words"], values)
+    _read_label(message, found.start(), values)
+    for pattern in _POSTFIX:
+        hit = pattern.search(message)
+        if hit is not None:
+            read_groups(hit.groupdict(), values)
+    return ProgressPoint("tqdm", is_bar=True, **values)
+
+
+def _read_rate(number: str | None, words: str, values: dict[str, Any]) -> None:
+    rate = None if number is None else to_float(number.rstrip("kMGT"))
+    if words.startswith("s/"):
+        rate, words = (1.0 / rate if rate else None), f"{words[2:]}/s"
+    values["rate"], values["rate_unit"] = rate, words
+
+
+_CENTERNET_FIELDS: Final = line_parser(
+    "centernet",
+    Grammar(
+        rf"\[(?P<epoch>{INTEGER})\]\[(?P<step>{INTEGER})/(?P<total>{INTEGER})\]\s?\|Tot: "
+        rf"(?P<elapsed>{CLOCK}) \|ETA: ",
+        (
+            rf"\|Data (?P<data_seconds>{NUMBER})s",
+            rf"\|loss (?P<loss>{NUMBER})",
+        ),
+        {"is_bar": True, "epoch_bar": True},
+    ),
+)
+_ETA: Final = re.compile(rf"\|ETA: ({CLOCK})")
+
+
+def _parse_centernet(message: str) -> ProgressPoint | None:
+    point = _CENTERNET_FIELDS(message)
+    eta = _ETA.search(message)
+    if point is None or eta is None:
+        return None
+    left = to_seconds(eta.group(1))
+    values = {name: getattr(point, name) for name in ProgressPoint.__slots__}
+    values["phase"] = "evaluation" if re.search(r"\b(?:val|test):", message) else "train"
+    if left is not None and point.total and point.step is not None and point.step < point.total:
+        values["step_time_seconds"] = left / (point.total - point.step)
+    return ProgressPoint(**values)
+
+
+_PROGRESSBAR = line_format(
+    "progressbar",
+    Grammar(
+        rf"\((?P<step>{INTEGER}) of (?P<total>{INTEGER})\) \|.{{0,200}}?"
+        rf"Elapsed Time: {{1,3}}(?P<elapsed>{CLOCK})",
+        (),
+        {"is_bar": True},
+    ),
+    locate=(r"\(\d+ of \d+\) \|",),
+    hints=("Elapsed Time: ",),
+    example=" 40% (40 of 100) |########            | Elapsed Time: 0:00:20 ETA:   0:00:30",
+)
+
+_KERAS = line_format(
+    "keras",
+    Grammar(
+        rf"(?<![\d/.])(?P<step>{INTEGER})/(?P<total>{INTEGER}|Unknown)\s\x1b?\[?0?m?"
+        r"\s?(?:\x1b\[\d{1,2}m)?(?:\[[=>.]{2,}\]|━{2,})",
+        (
+            rf"\s(?P<step_time_ms>{NUMBER})ms/(?:step|sample|epoch)",
+            rf"\s(?P<step_time_seconds>{NUMBER})s/(?:step|sample|epoch)",
+            rf"\bloss: (?P<loss>{NUMBER})",
+        ),
+        {"is_bar": True, "epoch_bar": True},
+    ),
+    locate=(r"\d/\d+ \[[=>.]{2}", r"/\d+\D{1,8}━"),
+    hints=("[=", "[>", "[.", "━"),
+    example=" 120/1875 [=>............................] - ETA: 1:10 - 40ms/step - loss: 2.1034",
+)
+
+FORMATS: Final[tuple[ProgressFormat, ...]] = (
+    ProgressFormat(
+        "centernet",
+        (r"\|Tot: [\d:]+ \|ETA: ",),
+        ("|Tot: ",),
+        _parse_centernet,
+        "ctdet/run |####   | train: [3][200/1000]|Tot: 0:02:00 |ETA: 0:08:00 |loss 1.9000"
+        " |Data 0.010s(0.012s) |Net 0.600s",
+    ),
+    _PROGRESSBAR,
+    ProgressFormat(
+        "tqdm",
+        (
+            r"\d/\d[\d.kMGT]* \[\d+( days?, )?\d*:\d\d",
+            r"\d ?\w+ \[\d+:\d\d[:\d]*(<[\d?]|, +[\d.?]+)",
+        ),
+        ("<", "/s]", "/s,", "/it"),
+        _parse_tqdm,
+        "Train:  12%|█▏        | 120/1000 [04:00<29:20,  2.00s/it, loss=1.92]",
+    ),
+    _KERAS,
+)

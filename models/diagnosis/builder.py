@@ -1,0 +1,95 @@
+"""Collects an episode line by line, within fixed bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relume.events import LogLine
+from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.episode import (
+    AdvanceTail,
+    Episode,
+    Position,
+    RankPlace,
+    SchedulerFacts,
+    SignatureHits,
+)
+from relume.models.signatures.hit import Hit
+
+TAIL_LINES = 40
+"""Last lines kept of each log: what a person would look at first."""
+MAX_PLACES = 1 << 17
+"""Ranks whose place is remembered; more than any job that ran."""
+
+
+class EpisodeBuilder:
+    """Takes hits, advances, places and facts in reading order; `build` gives the episode so far."""
+
+    def __init__(self, attempt: str, files: Sequence[str]) -> None:
+        self._attempt = attempt
+        self._files = tuple(files)
+        self._file_index = {name: index for index, name in enumerate(self._files)}
+        self._hits: dict[str, SignatureHits] = {}
+        self._advances: dict[str, AdvanceTail] = {}
+        self._places: dict[int, RankPlace] = {}
+        self._world_size: int | None = None
+        self._scheduler = SchedulerFacts()
+        self._clean_end: Position | None = None
+        self._forms: set[str] = set()
+        self._end_time: int | None = None
+        self._tail: dict[str, list[tuple[int, str]]] = {}
+
+    def add_hit(self, hit: Hit) -> None:
+        """Take one signature hit."""
+        self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)
+        self.note_time(hit.line.event_time)
+
+    def note_advance(self, line: LogLine) -> None:
+        """Take a line that showed a new step."""
+        self._advances.setdefault(line.file, AdvanceTail()).add(line.line, line.event_time)
+        self.note_time(line.event_time)
+
+    def note_clean_end(self, line: LogLine) -> None:
+        """Take an explicit clean end."""
+        self._clean_end = Position(self._file_index[line.file], line.line)
+
+    def note_place(self, rank: int, nranks: int, place: RankPlace) -> None:
+        """Take where a rank runs; the largest communicator seen is the world."""
+        if len(self._places) < MAX_PLACES or rank in self._places:
+            if nranks >= (self._world_size or 0):
+                self._places[rank] = place
+            self._world_size = max(self._world_size or 0, nranks)
+
+    def note_scheduler(self, facts: SchedulerFacts) -> None:
+        """Take what accounting says."""
+        self._scheduler = facts
+
+    def note_form(self, stream: str) -> None:
+        """Take what form of log was read (stdout, kernel, slurmctld)."""
+        self._forms.add(stream)
+
+    def note_time(self, event_time: int | None) -> None:
+        """Take a clock reading: the latest one is the end of what was seen."""
+        if event_time is not None and event_time > (self._end_time or 0):
+            self._end_time = event_time
+
+    def note_tail(self, file: str, tail: list[tuple[int, str]]) -> None:
+        """Take the last lines of a log."""
+        self._tail[file] = tail[-TAIL_LINES:]
+
+    def build(self, progress: ProgressAssessment) -> Episode:
+        """Return the episode of everything taken so far."""
+        return Episode(
+            attempt=self._attempt,
+            files=self._files,
+            progress=progress,
+            hits=self._hits,
+            advances=self._advances,
+            places=self._places,
+            world_size=self._world_size,
+            scheduler=self._scheduler,
+            clean_end=self._clean_end,
+            forms=frozenset(self._forms),
+            end_time=self._end_time,
+            tail=self._tail,
+        )

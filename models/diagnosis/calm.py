@@ -1,0 +1,91 @@
+"""Verdicts of episodes without a failure line: slow, stopped, numerically sick, healthy, unknown."""
+
+from __future__ import annotations
+
+from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.finding import Finding
+from relume.verdict import Domain, Kind, Retry
+
+_STRAGGLERS = {
+    "slowing": ("sustained_slowdown", Domain.UNKNOWN, Retry.UNCLEAR, 0.75),
+    "irregular": ("irregular_steps", Domain.WORKLOAD, Retry.NO, 0.75),
+    "data_bound": ("waiting_for_data", Domain.WORKLOAD, Retry.NO, 0.8),
+}
+_MOVING = frozenset({"advancing", "finished", "fresh_start"})
+CLEAN_END_CONFIDENCE = 0.97
+ADVANCING_CONFIDENCE = 0.85
+SILENT_CONFIDENCE = 0.5
+
+
+def calm_finding(episode: Episode) -> Finding:
+    """Judge an episode by its progress alone.
+
+    *Benign* needs positive proof: progress, or a clean end. Nothing seen is *unknown*.
+    """
+    progress = episode.progress
+    if progress.state in _STRAGGLERS:
+        return _straggler(progress)
+    if progress.state == "stopped":
+        return _hang(progress)
+    numeric = _numeric(progress)
+    if numeric is not None:
+        return numeric
+    if episode.clean_end is not None:
+        return _benign(CLEAN_END_CONFIDENCE, "the log shows a clean end")
+    if progress.state in _MOVING:
+        return _benign(ADVANCING_CONFIDENCE, f"steps advance: {progress.reason}")
+    return Finding(
+        Kind.UNKNOWN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        SILENT_CONFIDENCE,
+        why=("no failure line, no progress and no clean end were seen",),
+    )
+
+
+def _straggler(progress: ProgressAssessment) -> Finding:
+    cause, domain, retry, confidence = _STRAGGLERS[progress.state]
+    return Finding(
+        Kind.STRAGGLER,
+        cause,
+        domain,
+        retry,
+        confidence,
+        file=progress.slow_file,
+        line=progress.slow_line,
+        why=(progress.reason,),
+    )
+
+
+def _hang(progress: ProgressAssessment) -> Finding:
+    return Finding(
+        Kind.HANG,
+        "no_progress",
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        0.75,
+        file=progress.last_file,
+        line=progress.last_line,
+        why=(progress.reason,),
+    )
+
+
+def _numeric(progress: ProgressAssessment) -> Finding | None:
+    if not progress.ends_non_finite:
+        return None
+    return Finding(
+        Kind.NUMERIC,
+        "loss_not_finite",
+        Domain.WORKLOAD,
+        Retry.NO,
+        0.75,
+        file=progress.non_finite_file,
+        line=progress.non_finite_line,
+        why=("steps go on, but the loss or gradient is no longer finite",),
+    )
+
+
+def _benign(confidence: float, reason: str) -> Finding:
+    return Finding(Kind.BENIGN, None, Domain.UNKNOWN, Retry.UNCLEAR, confidence, why=(reason,))

@@ -1,0 +1,39 @@
+"""How sure a verdict about a failure is: by the strength of its evidence.
+
+The values are set by hand from the ordering rule and checked on labelled cases (bench `cases` prints
+the expected calibration error); a fitted calibration belongs to a later change.
+"""
+
+from __future__ import annotations
+
+from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.order import Root, is_generic
+from relume.models.signatures.rule import Role, Tier
+
+_BY_TIER: dict[Tier, float] = {
+    Tier.DECISIVE: 0.98,
+    Tier.HARDWARE: 0.97,
+    Tier.EXCEPTION: 0.95,
+    Tier.FABRIC: 0.92,
+    Tier.TIMEOUT: 0.95,
+    Tier.POINTER: 0.9,
+    Tier.TEARDOWN: 0.7,
+}
+CASCADE_FACTOR = 0.9
+GENERIC_FACTOR = 0.9
+
+
+def root_confidence(episode: Episode, root: Root) -> float:
+    """Confidence (0-1) that the kind of `root` is right.
+
+    Lower for victims' lines and for unspecific wording; higher when accounting agrees.
+    """
+    signature = root.hit.signature
+    value = _BY_TIER[signature.tier]
+    if signature.role is Role.CASCADE:
+        value *= CASCADE_FACTOR
+    if is_generic(root.hit):
+        value *= GENERIC_FACTOR
+    if episode.scheduler.state == "COMPLETED":
+        value *= 0.5
+    return value

@@ -1,0 +1,140 @@
+"""Who is to blame, when the lines say so. Naming nobody is a valid answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relume.errors import RelumeError
+from relume.models.diagnosis.elastic import Failure, first_failure
+from relume.models.diagnosis.episode import Episode, Printer, printer_of
+from relume.models.diagnosis.order import Root
+from relume.models.diagnosis.waves import find_laggard
+from relume.models.signatures.hit import Hit
+from relume.models.signatures.rule import Exclude, Implicates, Tier
+from relume.slurm.hostlists import expand
+from relume.verdict import Domain, Kind, Locator
+
+SHARED_FAULT_PRINTERS = 3
+"""So many distinct printers of one workload error: it is everybody's, nobody is named."""
+_IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
+_HOSTLIST_LIMIT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The culprit (empty when nobody is named), a better root line if one was found, and why."""
+
+    where: Locator = Locator()
+    hit: Hit | None = None
+    why: tuple[str, ...] = ()
+
+
+def find_culprit(episode: Episode, root: Root) -> Blame:
+    """Name the culprit of `root`, or nobody."""
+    hit = root.hit
+    if hit.signature.tier is Tier.POINTER:
+        failure = first_failure(episode)
+        if failure is not None:
+            return _blame_of_failure(episode, failure)
+    if hit.signature.tier is Tier.TIMEOUT and hit.signature.kind is Kind.HANG:
+        blame = _blame_of_wave(episode, hit)
+        if blame is not None:
+            return blame
+    if hit.signature.implicates is Implicates.NAMED:
+        return Blame(_with_place(episode, named(hit)))
+    if hit.signature.implicates is Implicates.PRINTER:
+        return _blame_of_printer(episode, hit)
+    return Blame()
+
+
+def exclusions(blame: Blame, root: Root) -> tuple[str, ...]:
+    """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host name."""
+    node, signature = blame.where.node, root.hit.signature
+    if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
+        return ()
+    return (node,) if signature.exclude is Exclude.YES else ()
+
+
+def named(hit: Hit) -> Locator:
+    """What the captures of one line name: a single node, the first rank, a GPU, a NIC."""
+    captures = hit.captures
+    nodes = named_nodes(hit)
+    rank = _first_number(captures.get("rank") or captures.get("ranks") or captures.get("task"))
+    if rank is None and len(_numbers(captures.get("tasks"))) == 1:
+        rank = _first_number(captures.get("tasks"))
+    return Locator(
+        node=nodes[0] if len(nodes) == 1 else None,
+        rank=rank if len(nodes) <= 1 else None,
+        local_rank=_first_number(captures.get("local_rank")),
+        gpu=captures.get("gpu"),
+        nic=captures.get("nic"),
+    )
+
+
+def named_nodes(hit: Hit) -> Sequence[str]:
+    """Every node that the captures name; a hostlist is expanded, a broken one names nobody."""
+    text = hit.captures.get("node") or hit.captures.get("nodes") or hit.captures.get("peer")
+    if text is None:
+        return ()
+    try:
+        return expand(text.rstrip(".,:"), limit=_HOSTLIST_LIMIT)
+    except RelumeError:
+        return ()
+
+
+def printer(hit: Hit) -> Locator:
+    """Where the printing process is, by its prefix and by what it says of itself."""
+    line, captures = hit.line, hit.captures
+    rank = line.rank if line.rank is not None else _first_number(captures.get("rank"))
+    return Locator(
+        node=line.node or captures.get("node"),
+        rank=rank if rank is not None else line.task,
+        local_rank=line.local_rank,
+        gpu=captures.get("gpu") or line.gpu,
+        nic=captures.get("nic"),
+    )
+
+
+def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
+    printers = episode.hits[hit.signature.id].printers
+    known = {p for p in printers if p != Printer(None, None, None, None, None)}
+    if hit.signature.domain is Domain.WORKLOAD and len(known) >= SHARED_FAULT_PRINTERS:
+        return Blame(why=(f"{len(known)} processes print the same error: nobody is to blame alone",))
+    return Blame(_with_place(episode, printer(hit)))
+
+
+def _blame_of_wave(episode: Episode, hit: Hit) -> Blame | None:
+    if hit.signature.implicates is Implicates.NAMED and named(hit):
+        return Blame(_with_place(episode, named(hit)))
+    laggard = find_laggard(episode)
+    if laggard is None:
+        return None
+    return Blame(_with_place(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.why,))
+
+
+def _blame_of_failure(episode: Episode, failure: Failure) -> Blame:
+    where = Locator(node=failure.node, rank=failure.rank, local_rank=failure.local_rank)
+    why = "the launcher's first observed failure; later ones are its teardown"
+    return Blame(_with_place(episode, where), failure.hit, (why,))
+
+
+def _with_place(episode: Episode, where: Locator) -> Locator:
+    """Add the node of a rank, where an init line told it."""
+    place = episode.places.get(where.rank) if where.rank is not None else None
+    if place is None or where.node is not None:
+        return where
+    return replace(where, node=place.node)
+
+
+def _numbers(text: str | None) -> list[int]:
+    return [int(n) for n in re.findall(r"\d+", text or "")]
+
+
+def _first_number(text: str | None) -> int | None:
+    numbers = _numbers(text)
+    return numbers[0] if numbers else None
+
+
+__all__ = ["Blame", "exclusions", "find_culprit", "named", "named_nodes", "printer", "printer_of"]

@@ -1,0 +1,91 @@
+"""The verdict of one episode."""
+
+from __future__ import annotations
+
+from relume.models.diagnosis.calm import calm_finding
+from relume.models.diagnosis.confidence import root_confidence
+from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
+from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.evidence import evidence_lines, mentions
+from relume.models.diagnosis.finding import Finding
+from relume.models.diagnosis.missing import missing_evidence
+from relume.models.diagnosis.order import Root, choose_root
+from relume.models.diagnosis.outlook import operation
+from relume.models.diagnosis.scheduler import outranks, scheduler_finding
+from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.verdict import Domain, Kind, Retry, Verdict
+
+
+def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Verdict:
+    """Say what happened to the attempt of `episode`, why, and who is to blame.
+
+    Cost is linear in the kept evidence, which is bounded. Deterministic: equal episodes give equal
+    verdicts.
+    """
+    settings = settings or DiagnosisSettings()
+    root = choose_root(episode)
+    if root is not None and outranks(episode, root):
+        root = None
+    blame = find_culprit(episode, root) if root is not None else Blame()
+    finding = _finding(episode, root, blame)
+    if finding.confidence < settings.confidence_threshold:
+        finding = _abstained(finding, settings.confidence_threshold)
+        blame = Blame()
+    excluded = exclusions(blame, root) if root is not None and finding.kind.is_failure else ()
+    named = bool(blame.where)
+    return Verdict(
+        attempt=episode.attempt,
+        kind=finding.kind,
+        cause=finding.cause,
+        domain=finding.domain,
+        root_line=finding.line,
+        root_file=finding.file,
+        culprit=blame.where,
+        retry=finding.retry,
+        operation=operation(
+            finding.kind, finding.domain, finding.retry, excludes=bool(excluded), named=named
+        ),
+        confidence=round(finding.confidence, 3),
+        rule=finding.rule,
+        exclude_nodes=excluded,
+        mentions=mentions(episode, settings.max_mentions),
+        evidence=evidence_lines(episode, root, finding.line, settings.max_evidence),
+        missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
+        why=finding.why,
+        files=episode.files,
+    )
+
+
+def _finding(episode: Episode, root: Root | None, blame: Blame) -> Finding:
+    if root is None:
+        return scheduler_finding(episode) or calm_finding(episode)
+    signature, hit = root.hit.signature, blame.hit or root.hit
+    return Finding(
+        kind=signature.kind,
+        cause=signature.cause,
+        domain=signature.domain,
+        retry=signature.retry,
+        confidence=root_confidence(episode, root),
+        rule=signature.id,
+        file=hit.line.file,
+        line=hit.line.line,
+        why=(*root.why, *blame.why),
+    )
+
+
+def _abstained(finding: Finding, threshold: float) -> Finding:
+    reason = (
+        f"abstained: confidence {finding.confidence:.2f} of {finding.kind} is below {threshold:.2f}"
+    )
+    return Finding(
+        Kind.UNKNOWN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        finding.confidence,
+        finding.rule,
+        finding.file,
+        finding.line,
+        (*finding.why, reason),
+    )
+

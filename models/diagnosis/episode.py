@@ -1,0 +1,145 @@
+"""An episode: all evidence of one attempt, bounded however long its logs are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from relume.features.progress.assess import ProgressAssessment
+from relume.models.signatures.hit import Hit
+
+FIRST_PER_SIGNATURE = 64
+"""Earliest hits kept of each rule: enough to order causes; a wave of a million lines stays small."""
+PRINTERS_PER_SIGNATURE = 4096
+"""Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
+ADVANCES_TO_RECOVER = 3
+"""New steps after a failure line that show the job went on (DESIGN 5: >= 3 new steps)."""
+
+
+class Printer(NamedTuple):
+    """Who printed a line, as far as its prefix says."""
+
+    node: str | None
+    rank: int | None
+    local_rank: int | None
+    task: int | None
+    gpu: str | None
+
+
+class Position(NamedTuple):
+    """Where a line stands: reading order of its file, then its line."""
+
+    file_index: int
+    line: int
+
+
+@dataclass(slots=True)
+class SignatureHits:
+    """The hits of one rule: the first ones whole, the rest as a count and a set of printers."""
+
+    first: list[Hit] = field(default_factory=list)
+    last: Hit | None = None
+    count: int = 0
+    printers: set[Printer] = field(default_factory=set)
+
+    def add(self, hit: Hit) -> None:
+        """Count `hit`; keep it while there is room, or when a new printer says it."""
+        self.count += 1
+        self.last = hit
+        printer = printer_of(hit)
+        is_new = printer not in self.printers and len(self.printers) < PRINTERS_PER_SIGNATURE
+        if is_new:
+            self.printers.add(printer)
+        if len(self.first) < FIRST_PER_SIGNATURE or is_new:
+            self.first.append(hit)
+
+
+@dataclass(slots=True)
+class AdvanceTail:
+    """The last few lines at which a file showed a new step, to tell survivors from victims."""
+
+    lines: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+
+    def add(self, line: int, event_time: int | None) -> None:
+        """Note one advance."""
+        self.lines = [*self.lines[-ADVANCES_TO_RECOVER + 1 :], line]
+        if event_time is not None:
+            self.times = [*self.times[-ADVANCES_TO_RECOVER + 1 :], event_time]
+
+    def outlived(self, line: int) -> bool:
+        """Whether enough new steps came after `line` of the same file."""
+        return len(self.lines) == ADVANCES_TO_RECOVER and self.lines[0] > line
+
+    def outlived_time(self, event_time: int) -> bool:
+        """Whether enough new steps came after `event_time` in this file."""
+        return len(self.times) == ADVANCES_TO_RECOVER and self.times[0] > event_time
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where a rank runs, from an NCCL init line."""
+
+    node: str | None
+    gpu: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerFacts:
+    """What accounting says of the attempt; state null when no record was given."""
+
+    state: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Episode:
+    """The evidence that one diagnosis works on.
+
+    `tail` holds the last lines of each job log as (line, text), for endings that no rule knows.
+    `clean_end` is the position of the last explicit clean end, null when none was printed.
+    """
+
+    attempt: str
+    files: tuple[str, ...]
+    progress: ProgressAssessment
+    hits: dict[str, SignatureHits] = field(default_factory=dict)
+    advances: dict[str, AdvanceTail] = field(default_factory=dict)
+    places: dict[int, RankPlace] = field(default_factory=dict)
+    world_size: int | None = None
+    scheduler: SchedulerFacts = field(default_factory=SchedulerFacts)
+    clean_end: Position | None = None
+    forms: frozenset[str] = frozenset()
+    lines: int = 0
+    end_time: int | None = None
+    tail: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def position(self, hit: Hit) -> Position:
+        """Reading-order position of a hit."""
+        return Position(self.files.index(hit.line.file), hit.line.line)
+
+    def all_hits(self) -> Iterator[Hit]:
+        """Every kept hit, in no particular order."""
+        for group in self.hits.values():
+            yield from group.first
+
+    def recovered(self, hit: Hit) -> bool:
+        """Whether the job showed enough new steps, or a clean end, after this line."""
+        own = self.advances.get(hit.line.file)
+        if own is not None and own.outlived(hit.line.line):
+            return True
+        time = hit.line.event_time
+        if time is not None and any(tail.outlived_time(time) for tail in self.advances.values()):
+            return True
+        if self.clean_end is None or self.clean_end.file_index != self.position(hit).file_index:
+            return False
+        return self.clean_end.line >= hit.line.line
+
+
+def printer_of(hit: Hit) -> Printer:
+    """Who printed the line of `hit`."""
+    line = hit.line
+    return Printer(line.node, line.rank, line.local_rank, line.task, line.gpu)

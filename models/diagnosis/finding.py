@@ -1,0 +1,23 @@
+"""What was concluded from an episode, before it is dressed as a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relume.verdict import Domain, Kind, Locator, Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Kind, cause and outlook with the line that shows it; file and line null when none does."""
+
+    kind: Kind
+    cause: str | None
+    domain: Domain
+    retry: Retry
+    confidence: float
+    rule: str | None = None
+    file: str | None = None
+    line: int | None = None
+    where: Locator = Locator()
+    why: tuple[str, ...] = ()

@@ -1,0 +1,214 @@
+"""The fields of one rule: what each may hold, and which go together."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from relume.errors import did_you_mean
+from relume.models.signatures.patterns import PatternError, one_line, refuse_explosive
+from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
+from relume.verdict import Domain, Kind, Retry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from enum import StrEnum
+
+_WHO = ("node", "nodes", "nodefirst", "peer", "rank", "ranks", "local_rank", "gpu", "nic")
+_WHICH_PROCESS = ("pid", "task", "tasks")
+_COLLECTIVE = ("seq", "op", "pg", "timeout_ms", "enqueued", "completed", "queued")
+_WHAT = ("xid", "signal", "exit_code", "step", "path", "port", "status")
+
+CAPTURE_GROUPS = frozenset((*_WHO, *_WHICH_PROCESS, *_COLLECTIVE, *_WHAT))
+"""Names that a capture may give its groups; diagnosis knows what each one means."""
+
+_LOCATING = frozenset((*_WHO, *_WHICH_PROCESS))
+_ENUMS: dict[str, type[StrEnum]] = {
+    "role": Role,
+    "tier": Tier,
+    "kind": Kind,
+    "domain": Domain,
+    "retry": Retry,
+    "implicates": Implicates,
+    "exclude": Exclude,
+}
+_TEXTS = ("id", "cause", "summary", "advice", "source", "verify")
+_LISTS = ("patterns", "captures", "positive", "negative")
+_REQUIRED = (
+    *("id", "role", "tier", "kind", "domain", "retry"),
+    *("summary", "patterns", "positive", "negative", "source"),
+)
+_KNOWN = (*_TEXTS, *_ENUMS, *_LISTS, "specificity")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_MIN_SAMPLES = 2
+_MAX_SPECIFICITY = 100
+
+
+class FieldError(ValueError):
+    """One field of a rule is wrong; the loader adds the file and the rule."""
+
+    def __init__(
+        self, name: str, *, found: str, expected: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(name)
+        self.name = name
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+
+def read_signature(entry: object, category: str) -> Signature:
+    """Check one ``[[signature]]`` table and make the signature.
+
+    Raises
+    ------
+    FieldError
+        For the first field that is missing, unknown, of the wrong type, outside its values, or in
+        conflict with another one.
+    """
+    if not isinstance(entry, dict):
+        raise FieldError("signature", found=repr(entry), expected="a [[signature]] table")
+    _check_keys(entry)
+    values: dict[str, Any] = {name: _read(name, value) for name, value in entry.items()}
+    values.setdefault("cause", values["id"])
+    signature = Signature(category=category, **values)
+    _check_together(signature)
+    return signature
+
+
+def _check_keys(entry: dict[str, Any]) -> None:
+    for key in entry:
+        if key not in _KNOWN:
+            hint = did_you_mean(key, _KNOWN)
+            raise FieldError(key, found="an unknown key", expected=", ".join(_KNOWN), hint=hint)
+    for name in _REQUIRED:
+        if name not in entry:
+            raise FieldError(name, found="nothing", expected="a value: every rule needs it")
+
+
+def _read(name: str, value: object) -> object:
+    if name in _ENUMS:
+        return _read_enum(name, value, _ENUMS[name])
+    if name == "specificity":
+        return _read_specificity(value)
+    if name in _LISTS:
+        return _READERS[name](name, _read_texts(name, value))
+    text = _read_text(name, value)
+    if name == "verify":
+        return _compile(name, text)
+    if name in {"id", "cause"} and _NAME.fullmatch(text) is None:
+        raise FieldError(name, found=repr(text), expected="snake_case such as 'gpu_lost'")
+    return text
+
+
+def _read_enum(name: str, value: object, values: type[StrEnum]) -> StrEnum:
+    try:
+        return values(value)
+    except ValueError:
+        allowed = [item.value for item in values]
+        hint = did_you_mean(str(value), allowed)
+        expected = "one of " + ", ".join(allowed)
+        raise FieldError(name, found=repr(value), expected=expected, hint=hint) from None
+
+
+def _read_specificity(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= _MAX_SPECIFICITY:
+        raise FieldError("specificity", found=repr(value), expected="a whole number from 0 to 100")
+    return value
+
+
+def _read_text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise FieldError(name, found=repr(value), expected="one line of text")
+    return value
+
+
+def _read_texts(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise FieldError(name, found=repr(value), expected="a list of texts")
+    texts = tuple(_read_text(name, item) for item in value)
+    for text in texts:
+        if texts.count(text) > 1:
+            raise FieldError(name, found=f"{text!r} twice", expected="every entry once")
+    return texts
+
+
+def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        try:
+            _refuse_empty_match(one_line(text))
+        except PatternError as error:
+            found = f"{error.found} in {text!r}"
+            raise FieldError(name, found=found, expected=error.expected) from None
+    return texts
+
+
+def _refuse_empty_match(pattern: str) -> None:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise PatternError(str(error), "a valid regular expression") from None
+    # Probes of a bare line, a word boundary and a gap: a pattern that matches nothing matches here.
+    for probe in ("", "a b", ". "):
+        found = compiled.search(probe)
+        if found is not None and found.start() == found.end():
+            raise PatternError("a match of nothing", "a pattern that needs at least one character")
+
+
+def _read_captures(name: str, texts: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    compiled = tuple(_compile(name, text) for text in texts)
+    for expression in compiled:
+        if not expression.groupindex:
+            expected = "a named group such as (?P<rank>\\d+)"
+            raise FieldError(name, found=f"no group in {expression.pattern!r}", expected=expected)
+        for group in expression.groupindex:
+            if group not in CAPTURE_GROUPS:
+                expected = "one of " + ", ".join(sorted(CAPTURE_GROUPS))
+                hint = did_you_mean(group, CAPTURE_GROUPS)
+                raise FieldError(name, found=f"group {group!r}", expected=expected, hint=hint)
+    return compiled
+
+
+def _compile(name: str, text: str) -> re.Pattern[str]:
+    try:
+        refuse_explosive(text)
+        return re.compile(text)
+    except PatternError as error:
+        found = f"{error.found} in {text!r}"
+        raise FieldError(name, found=found, expected=error.expected) from None
+    except re.error as error:
+        found = f"{text!r}: {error}"
+        raise FieldError(name, found=found, expected="a Python regular expression") from None
+
+
+def _read_samples(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(texts) < _MIN_SAMPLES:
+        raise FieldError(name, found=f"{len(texts)} sample", expected="at least two lines")
+    return texts
+
+
+_READERS = {
+    "patterns": _read_patterns,
+    "captures": _read_captures,
+    "positive": _read_samples,
+    "negative": _read_samples,
+}
+
+
+def _check_together(rule: Signature) -> None:
+    if rule.domain is Domain.WORKLOAD and rule.exclude is not Exclude.NEVER:
+        expected = "'never': a node isn't to blame for the workload"
+        raise FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+    if rule.implicates is Implicates.NOBODY and rule.exclude is not Exclude.NEVER:
+        expected = "'never' where nobody is implicated"
+        raise FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+    if rule.implicates is Implicates.NAMED and not _captured(rule.captures) & _LOCATING:
+        expected = "a group that says who: " + ", ".join(sorted(_LOCATING))
+        raise FieldError("captures", found="none that names anybody", expected=expected)
+    if both := set(rule.positive) & set(rule.negative):
+        found = f"{min(both)!r} among the positive ones"
+        raise FieldError("negative", found=found, expected="a line that is no hit")
+
+
+def _captured(captures: Iterable[re.Pattern[str]]) -> set[str]:
+    return {group for expression in captures for group in expression.groupindex}

@@ -1,0 +1,142 @@
+"""Reads rule files (TOML) into a checked `Catalogue`: the packaged families and a site's own.
+
+Nothing is guessed: a key that isn't known, a value outside its list or a pattern that one of the
+engines would refuse is a `RuleError` that names the file, the rule and the field. Samples are read
+here and run by `relume.models.signatures.checks`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from relume.errors import RuleError, did_you_mean
+from relume.models.signatures.fields import FieldError, read_signature
+from relume.models.signatures.ruleset import Catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
+
+    from relume.models.signatures.rule import Signature
+
+_TOP_LEVEL = ("category", "signature")
+
+
+def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catalogue:
+    """Load the packaged rules and the rule files or folders of `site`.
+
+    Parameters
+    ----------
+    site
+        TOML files, or folders whose ``*.toml`` are read in order of name (not deeper folders).
+    packaged
+        Whether to start from the rules that come with Relume.
+
+    Raises
+    ------
+    RuleError
+        For the first thing that is wrong, counting the others.
+
+    Examples
+    --------
+    >>> load_catalogue().by_id["cuda_oom"].cause
+    'gpu_out_of_memory'
+    """
+    signatures, errors = read_rules(site, packaged=packaged)
+    if errors:
+        others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        first = errors[0]
+        raise RuleError(
+            first.what, found=first.found, expected=first.expected, hint=(first.hint or "") + others
+        ) from first
+    return Catalogue.of(signatures)
+
+
+def read_rules(
+    site: Iterable[Path] = (), *, packaged: bool = True
+) -> tuple[list[Signature], list[RuleError]]:
+    """Read the same files as `load_catalogue`; return the good rules and every error found."""
+    signatures: list[Signature] = []
+    errors: list[RuleError] = []
+    homes: dict[str, str] = {}
+    for source in _sources(site, packaged=packaged):
+        for item in _read_file(source):
+            if isinstance(item, RuleError):
+                errors.append(item)
+            elif item.id in homes:
+                errors.append(_clash(item.id, str(source), homes[item.id]))
+            else:
+                homes[item.id] = str(source)
+                signatures.append(item)
+    return signatures, errors
+
+
+def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[Traversable]:
+    if packaged:
+        yield from _toml_files(files("relume.models.signatures") / "catalogue")
+    for path in site:
+        if path.is_dir():
+            yield from _toml_files(path)
+        else:
+            yield path
+
+
+def _toml_files(folder: Traversable) -> list[Traversable]:
+    found = (item for item in folder.iterdir() if item.name.endswith(".toml"))
+    return sorted(found, key=lambda item: item.name)
+
+
+def _read_file(source: Traversable) -> Iterator[Signature | RuleError]:
+    try:
+        table = tomllib.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        yield RuleError(f"{source}: can't be read", found=error.strerror)
+        return
+    except ValueError as error:  # bad TOML or bad UTF-8
+        yield RuleError(f"{source}: not a TOML file", found=str(error))
+        return
+    problem = _top_level_problem(str(source), table)
+    if problem:
+        yield problem
+        return
+    for number, entry in enumerate(table["signature"], start=1):
+        yield _read_entry(str(source), number, entry, table["category"])
+
+
+def _read_entry(source: str, number: int, entry: object, category: str) -> Signature | RuleError:
+    name = entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}"
+    try:
+        return read_signature(entry, category)
+    except FieldError as error:
+        return RuleError(
+            f"{source}: rule {name}: field {error.name}",
+            found=error.found,
+            expected=error.expected,
+            hint=error.hint,
+        )
+
+
+def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:
+    for key in table:
+        if key not in _TOP_LEVEL:
+            hint = did_you_mean(key, _TOP_LEVEL)
+            return RuleError(f"{source}: unknown key", found=repr(key), hint=hint)
+    if not isinstance(table.get("category"), str) or not table["category"].isidentifier():
+        found = repr(table.get("category"))
+        return RuleError(f"{source}: category", found=found, expected="a name such as 'cuda'")
+    if not isinstance(table.get("signature"), list) or not table["signature"]:
+        return RuleError(f"{source}: no rules", expected="[[signature]] tables")
+    return None
+
+
+def _clash(rule_id: str, source: str, first: str) -> RuleError:
+    where = "the same file" if source == first else first
+    return RuleError(
+        f"{source}: rule {rule_id}: field id",
+        found=f"the same id in {where}",
+        expected="an id of its own",
+        hint="rename the rule; a packaged rule can't be replaced",
+    )

@@ -1,0 +1,193 @@
+r"""The regular-expression dialect of rules: what Hyperscan, RE2 and `re` read in the same way.
+
+A pattern is about one line, but engines scan whole blocks, and the three disagree on corners
+(``\s`` holds a vertical tab or not, ``\v`` is a class or a character). So a pattern is checked
+against the common subset and rewritten so that nothing in it can match a newline; afterwards "found
+in the block" and "found in the line" mean the same in every engine.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class PatternError(ValueError):
+    """An expression is outside the dialect.
+
+    Attributes
+    ----------
+    found
+        The offending part, quoted.
+    expected
+        What to write instead.
+    """
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}, expected {expected}")
+        self.found = found
+        self.expected = expected
+
+
+class Token(NamedTuple):
+    """One syntactic piece of an expression: `kind` is the name of the alternative that read it."""
+
+    kind: str
+    text: str
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<escape> \\x[0-9A-Fa-f]{2} | \\. )
+    | (?P<set>    \[ \^? \]? (?: \\. | [^\]\\] )* \] )
+    | (?P<open>   \( (?: \? (?: P<\w+> | P= | <?[=!] | [-a-zA-Z]*:? | . ) )? )
+    | (?P<close>  \) )
+    | (?P<repeat> (?: [*+?] | \{\d*,?\d*\} ) [?+]? )
+    | (?P<other>  . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_SPACE = r"\t\f\r\x0b "
+"""``\\s`` without the newline, spelt out: RE2's own has no vertical tab."""
+_NOT_SPACE = r"\x00-\x08\x0e-\x1f\x21-\xff"
+_IN_TEXT = {r"\s": f"[{_SPACE}]", r"\S": f"[{_NOT_SPACE}]", r"\W": r"[^\w\n]", r"\D": r"[^\d\n]"}
+_IN_SET = {r"\s": _SPACE, r"\S": _NOT_SPACE}
+_PLAIN_ESCAPES = frozenset({r"\d", r"\w", r"\b", r"\B", r"\t", r"\r", r"\f"})
+_OPENINGS = frozenset({"(", "(?:", "(?i:"})
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
+_SET_TRAPS = re.compile(r"\[|&&|\|\||~~|--")
+_CONTROL_RANGE = re.compile(r"\\(?:[tfr]|x[01][0-9A-Fa-f])-[^\]]")
+
+
+def tokens(expression: str) -> Iterator[Token]:
+    """Yield the pieces of `expression` in order; together they are the whole text."""
+    for found in _TOKEN.finditer(expression):
+        yield Token(found.lastgroup or "other", found.group())
+
+
+def one_line(pattern: str) -> str:
+    r"""Return `pattern` in the form that the engines compile: it can never match across lines.
+
+    ``^`` and ``$`` stay line anchors (engines compile in multi-line mode on bytes). A leading
+    ``(?i)`` becomes a group, so that results can be joined into an alternation.
+
+    Raises
+    ------
+    PatternError
+        If the pattern uses anything outside the common dialect.
+
+    Examples
+    --------
+    >>> one_line(r"(?i)xid\s*:")
+    '(?i:xid[\\t\\f\\r\\x0b ]*:)'
+    >>> one_line(r"lost [^,]+ at")
+    'lost [^\\n,]+ at'
+    """
+    if not pattern.isascii() or not pattern.isprintable():
+        raise PatternError(repr(pattern), r"printable ASCII (write other bytes as '.')")
+    caseless = pattern.startswith("(?i)")
+    body = pattern[4:] if caseless else pattern
+    pieces = list(tokens(body))
+    _refuse_greedy_end(pieces)
+    rewritten = "".join(_rewrite(piece) for piece in pieces)
+    return f"(?i:{rewritten})" if caseless else rewritten
+
+
+def refuse_explosive(expression: str) -> None:
+    """Refuse a Python expression that repeats a repetition without bound, such as ``(a+)+``.
+
+    `verify` and `captures` run in a backtracking engine on text that a job wrote: an unbounded
+    repeat inside another takes exponential time on the right line.
+
+    Raises
+    ------
+    PatternError
+        If an unbounded repeat holds another one. Bound the outer: ``(?:a+){1,20}``.
+    """
+    open_groups: list[bool] = [False]
+    closed = False
+    for kind, text in tokens(expression):
+        unbounded = kind == "repeat" and _UNBOUNDED.match(text) is not None
+        if unbounded and closed:
+            raise PatternError(f"{text!r} on a group that repeats", "a bounded repeat: {0,20}")
+        closed = False
+        if kind == "open":
+            open_groups.append(False)
+        elif kind == "close" and len(open_groups) > 1:
+            closed = open_groups.pop()
+            open_groups[-1] |= closed
+        elif unbounded:
+            open_groups[-1] = True
+
+
+def _refuse_greedy_end(pieces: list[Token]) -> None:
+    # Hyperscan reports every position where a match may end: an open tail costs a call a byte.
+    if len(pieces) > 1 and pieces[-1].kind == "repeat" and not pieces[-1].text.startswith("?"):
+        repeated = pieces[-2].text
+        if repeated == "." or repeated.startswith("[^"):
+            raise PatternError(
+                repr(repeated + pieces[-1].text), "an end that is a literal: leave the tail off"
+            )
+
+
+def _rewrite(piece: Token) -> str:
+    kind, text = piece
+    if kind == "escape":
+        return _rewrite_escape(text)
+    if kind == "set":
+        return _rewrite_set(text)
+    if kind == "open" and text not in _OPENINGS:
+        raise PatternError(repr(text), "'(', '(?:', '(?i:', or '(?i)' at the very start")
+    if kind == "repeat" and re.fullmatch(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??", text) is None:
+        raise PatternError(repr(text), r"'*', '+', '?', '{2}' or '{0,9}'; a literal brace is '\{'")
+    if kind == "other" and text in "[{}":
+        raise PatternError(repr(text), rf"a closed set or repeat; the literal is '\{text}'")
+    return text
+
+
+def _rewrite_escape(text: str) -> str:
+    if text in _IN_TEXT:
+        return _IN_TEXT[text]
+    if text in _PLAIN_ESCAPES or not text[1].isalnum() or _is_plain_hex(text):
+        return text
+    raise PatternError(repr(text), r"\d \w \s \D \W \S \b \B \t \r \f, \x20..\x7f or punctuation")
+
+
+def _is_plain_hex(text: str) -> bool:
+    """Whether `text` is an ASCII character in hex: above ASCII, engines differ on letter case."""
+    return re.fullmatch(r"\\x[0-7][0-9A-Fa-f]", text) is not None and text[2:].lower() != "0a"
+
+
+def _rewrite_set(text: str) -> str:
+    negated = text.startswith("[^")
+    body = text[2 if negated else 1 : -1]
+    if not body or body.startswith("]") or _SET_TRAPS.search(body):
+        raise PatternError(repr(text), r"a set with '[', ']', '&&', '||', '~~', '--' escaped")
+    if not negated and _CONTROL_RANGE.search(body):
+        raise PatternError(repr(text), "a set without ranges of control characters")
+    pieces = [_rewrite_in_set(piece.text, negated=negated) for piece in tokens_of_set(body)]
+    if not negated:
+        return f"[{''.join(pieces)}]"
+    if pieces[0] == "-":  # else '\n-x' would read as a range
+        pieces[0] = r"\-"
+    return rf"[^\n{''.join(pieces)}]"
+
+
+def tokens_of_set(body: str) -> Iterator[Token]:
+    r"""Yield the characters and escapes of the inside of a set such as ``\w.-``."""
+    for found in re.finditer(r"(\\x[0-9A-Fa-f]{2}|\\.)|.", body):
+        yield Token("escape" if found.group(1) else "other", found.group())
+
+
+def _rewrite_in_set(text: str, *, negated: bool) -> str:
+    if text in _IN_SET:
+        return _IN_SET[text]
+    if negated and text in {r"\n", r"\W", r"\D"}:
+        return "" if text == r"\n" else text
+    if text in {r"\b", r"\B"} or (not negated and text in {r"\W", r"\D"}):
+        raise PatternError(f"{text!r} in a set", "characters, ranges or \\d \\w \\s \\S")
+    return _rewrite_escape(text) if text.startswith("\\") else text

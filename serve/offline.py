@@ -1,0 +1,113 @@
+"""The offline runner: files or lines in, one verdict an attempt out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from relume.features.progress import ProgressFormat
+from relume.ingest.attempts import AttemptInput, SourceFile
+from relume.ingest.blocks import blocks_of_lines, read_blocks
+from relume.ingest.loglines import LineParser
+from relume.ingest.skips import SkipCounts
+from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.signatures.engine import build_engine
+from relume.models.signatures.loader import Catalogue, load_catalogue
+from relume.models.signatures.matcher import Matcher
+from relume.serve.analysis import AttemptAnalysis
+from relume.serve.scanplan import make_plan
+from relume.verdict import Verdict
+
+CASE_FILE = "text"
+"""File name of the lines of a `--cases` record."""
+
+
+@dataclass(slots=True)
+class Diagnosed:
+    """A verdict with what was not read on the way to it."""
+
+    verdict: Verdict
+    skipped: SkipCounts = field(default_factory=SkipCounts)
+
+
+class Analyzer:
+    """Everything that is compiled once: rules, the scan engine, settings. Not thread-safe.
+
+    Parameters
+    ----------
+    catalogue
+        Signature rules; the packaged ones when null.
+    user_formats
+        The site's own progress patterns, tried before the built-in ones.
+    settings
+        Thresholds of the diagnosis.
+    zone
+        IANA name of the clock of lines without a zone.
+    engine
+        ``hyperscan`` or ``re2``; both find the same lines.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue | None = None,
+        *,
+        user_formats: Sequence[ProgressFormat] = (),
+        settings: DiagnosisSettings | None = None,
+        zone: str = "UTC",
+        engine: str = "hyperscan",
+    ) -> None:
+        self.catalogue = catalogue or load_catalogue()
+        self._formats = tuple(user_formats)
+        self._settings = settings or DiagnosisSettings()
+        self._zone = zone
+        plan = make_plan(self.catalogue, self._formats)
+        self._scanner = (build_engine(plan.patterns, prefer=engine), plan, Matcher(self.catalogue))
+
+    def begin(self, name: str, files: Sequence[str]) -> AttemptAnalysis:
+        """Start the analysis of one attempt whose logs will be fed block by block."""
+        return AttemptAnalysis(
+            name, files, scanner=self._scanner, user_formats=self._formats
+        )
+
+    def diagnose_lines(self, name: str, lines: Sequence[str]) -> Verdict:
+        """Diagnose one attempt given as a list of lines; line numbers are list indices."""
+        analysis = self.begin(name, (CASE_FILE,))
+        parser = LineParser(CASE_FILE, zone=self._zone)
+        for block in blocks_of_lines(lines, CASE_FILE):
+            analysis.feed(block, parser)
+        return analysis.verdict(self._settings)
+
+    def diagnose(self, attempt: AttemptInput) -> Diagnosed:
+        """Read every log of `attempt` and diagnose it.
+
+        Raises
+        ------
+        InputError
+            When a named log cannot be read.
+        """
+        skipped = SkipCounts()
+        skipped.merge(attempt.skipped)
+        logs = [source for source in attempt.files if source.form != "sacct"]
+        analysis = self.begin(attempt.name, [str(source.path) for source in logs])
+        for source in logs:
+            self._read(source, analysis, skipped)
+        for source in attempt.files:
+            if source.form == "sacct":
+                self._read_accounting(source, analysis, skipped)
+        return Diagnosed(analysis.verdict(self._settings), skipped)
+
+    def diagnose_all(self, attempts: Iterable[AttemptInput]) -> list[Diagnosed]:
+        """Diagnose several attempts, one after the other."""
+        return [self.diagnose(attempt) for attempt in attempts]
+
+    def _read(
+        self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
+    ) -> None:
+        parser = LineParser.for_source(source, zone=self._zone)
+        for block in read_blocks(source.path, skipped=skipped):
+            analysis.feed(block, parser)
+
+    def _read_accounting(
+        self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
+    ) -> None:
+        raise NotImplementedError

@@ -1,0 +1,43 @@
+"""The command line. Every command imports what it needs when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from relume import __version__
+from relume.cli import bench, config, demo, diagnose, rules
+from relume.errors import RelumeError
+
+app = typer.Typer(
+    name="relume",
+    help="Find crashes, hangs and stragglers of GPU training jobs, say why and which node.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("diagnose")(diagnose.diagnose)
+app.command("demo")(demo.demo)
+app.add_typer(rules.app, name="rules")
+app.add_typer(config.app, name="config")
+app.add_typer(bench.app, name="bench")
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"relume {__version__}")
+
+
+def main() -> None:
+    """Run the command line; a known error becomes one message and its exit code."""
+    try:
+        app()
+    except RelumeError as error:
+        typer.echo(f"relume: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

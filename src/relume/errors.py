@@ -1,0 +1,174 @@
+"""Every error that Relume raises on purpose, and how its message is put together.
+
+::
+
+    RelumeError            exit 2   anything we can name
+    ├── InputError         exit 2   a file, line, argument or request that we can't use
+    ├── ConfigError        exit 2   the configuration file, environment or flags are wrong
+    ├── RuleError          exit 2   a signature or metric rule is wrong
+    └── UnreachableError   exit 3   a dependency (Slurm, database, service) doesn't answer
+
+    Permanent    mixin: the same call fails again, don't retry
+    Retryable    mixin: the same call may pass after `after_seconds`
+
+`InputError`, `ConfigError` and `RuleError` are permanent, `UnreachableError` is retryable. A
+message has four parts: what failed, what was found, what was expected, what to do. `error_type` and
+`stage` are closed sets for metric labels; free text belongs in the message only.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Stage(StrEnum):
+    """Where in the flow an error arose: a bounded metric label."""
+
+    STARTING = "starting"
+    """Reading configuration or rules, before any event."""
+    RECEIVING = "receiving"
+    """Taking something in: files, requests, answers of Slurm."""
+    PROCESSING = "processing"
+    """Between taking in and giving out."""
+    SENDING = "sending"
+    """Giving something out: lake, ledger, Slurm, HTTP answers."""
+
+
+class Permanent:
+    """Mixin: trying the same again fails the same way."""
+
+
+class Retryable:
+    """Mixin: the same call may pass later; wait at least `after_seconds` before the next try."""
+
+    after_seconds: float = 1.0
+
+
+class RelumeError(Exception):
+    """Base of all errors that Relume raises on purpose.
+
+    Parameters
+    ----------
+    what
+        What failed, with the id of the object: a file and line, a command, a job.
+    found
+        What was there instead; left out of the message when null.
+    expected
+        What would have been right; left out when null.
+    hint
+        What to do about it, a clause without a full stop; left out when null.
+
+    Attributes
+    ----------
+    exit_code
+        What the command line exits with (2 usage or configuration, 3 dependency unreachable).
+    error_type
+        A slug from a closed set, one a class, for metric labels.
+    stage
+        Where the error arose, for metric labels; subclasses narrow it.
+
+    Examples
+    --------
+    >>> print(InputError("x.log:3", found="a NUL byte", expected="text", hint="is it a core file?"))
+    x.log:3; found a NUL byte; expected text; is it a core file?
+    """
+
+    exit_code: ClassVar[int] = 2
+    error_type: ClassVar[str] = "relume"
+    stage: ClassVar[Stage] = Stage.PROCESSING
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        found: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        parts = (
+            what,
+            None if found is None else f"found {found}",
+            None if expected is None else f"expected {expected}",
+            hint,
+        )
+        # One argument only: an exception is unpickled as cls(*args), from worker processes too.
+        super().__init__("; ".join(part for part in parts if part is not None))
+        self.what = what
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+
+class InputError(Permanent, RelumeError):
+    """Something a user or another program handed in can't be used."""
+
+    error_type = "input"
+    stage = Stage.RECEIVING
+
+
+class ConfigError(Permanent, RelumeError):
+    """The configuration file, an environment variable or a flag is wrong."""
+
+    error_type = "config"
+    stage = Stage.STARTING
+
+
+class RuleError(Permanent, RelumeError):
+    """A signature or metric rule is malformed, or fails its own samples."""
+
+    error_type = "rule"
+    stage = Stage.STARTING
+
+
+class UnreachableError(Retryable, RelumeError):
+    """A dependency doesn't answer: Slurm, a database, a log store, the service.
+
+    Parameters
+    ----------
+    after_seconds
+        How long to wait before the next try, at least.
+    """
+
+    exit_code = 3
+    error_type = "unreachable"
+    stage = Stage.RECEIVING
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        found: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+        after_seconds: float = Retryable.after_seconds,
+    ) -> None:
+        super().__init__(what, found=found, expected=expected, hint=hint)
+        self.after_seconds = after_seconds
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that `name` is most likely a misspelling of, null if none is close.
+
+    Letter case and the difference between ``-`` and ``_`` don't count.
+
+    Examples
+    --------
+    >>> nearest("Confidence-Treshold", ["max_evidence", "confidence_threshold"])
+    'confidence_threshold'
+    >>> nearest("walrus", ["max_evidence"]) is None
+    True
+    """
+    folded = {candidate.lower().replace("-", "_"): candidate for candidate in names}
+    close = get_close_matches(name.lower().replace("-", "_"), folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str | None:
+    """Return the hint ``did you mean 'x'?`` for a misspelt `name`, null if nothing is close."""
+    close = nearest(name, names)
+    return None if close is None else f"did you mean {close!r}?"

@@ -1,0 +1,1 @@
+"""What Slurm writes and reads, as pure functions: no commands are run here."""

@@ -1,0 +1,83 @@
+"""What every test gets: hypothesis profiles, and the gate in front of tests that need a server.
+
+`RELUME_TEST_SERVERS` says what to do about a server that is not there:
+
+=========  ============================================================================
+`install`  where this is root on apt, install it; elsewhere skip (what `make test` does)
+`skip`     install nothing, skip
+`require`  where this is root on apt, install it; elsewhere fail (what CI does)
+=========  ============================================================================
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+SERVERS_FILE = Path(__file__).with_name("servers.toml")
+ROOT = Path(__file__).parents[1]
+
+# No deadlines: the machine may be busy. `ci` draws the same examples on every run.
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("dev")
+
+
+def _missing(commands: list[str]) -> list[str]:
+    return [command for command in commands if shutil.which(command) is None]
+
+
+def _may_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _install(commands: list[str], packages: list[str]) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # Parallel test processes take turns: apt locks out a second one with an error.
+    with Path(tempfile.gettempdir(), "relume-test-servers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _missing(commands):
+            for arguments in (["update", "-q"], ["install", "-q", "-y", *packages]):
+                subprocess.run(["apt-get", *arguments], check=True, env=environment)  # noqa: S607
+
+
+@pytest.fixture(scope="session")
+def require_server() -> Callable[[str], None]:
+    """Return a function that makes sure of a server of `servers.toml`, or skips or fails the test."""
+    servers: dict[str, Any] = tomllib.loads(SERVERS_FILE.read_text())
+    mode = os.environ.get("RELUME_TEST_SERVERS", "skip")
+    if mode not in {"install", "skip", "require"}:
+        pytest.fail(f"RELUME_TEST_SERVERS is {mode!r}, expected install, skip or require")
+
+    def require(name: str) -> None:
+        commands, packages = servers[name]["commands"], servers[name]["packages"]
+        if mode != "skip" and _may_install():
+            _install(commands, packages)
+        if missing := ", ".join(_missing(commands)):
+            words = f"server {name}: {missing} not found (apt-get install {' '.join(packages)})"
+            (pytest.fail if mode == "require" else pytest.skip)(words)
+
+    return require
+
+
+@pytest.fixture(autouse=True)
+def _servers_of_marker(request: pytest.FixtureRequest) -> None:
+    """Stand in front of every test that is marked `needs_server(name)`."""
+    for marker in request.node.iter_markers("needs_server"):
+        request.getfixturevalue("require_server")(*marker.args)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Return the folder that holds pyproject.toml."""
+    return ROOT
