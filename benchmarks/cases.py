@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scoring import Score, expected_calibration_error, score
-from relume.cli.output import case_record
+from relume.records import case_record
 from relume.serve.offline import Analyzer
 
 PERTURBED_WITHIN = 0.03
@@ -38,8 +38,7 @@ def run(data: Path | None) -> BenchResult:
     analyzer = Analyzer()
     plain, usage = measured(lambda: _pass(analyzer, corpus.cases))
     perturbed = {
-        name: _pass(analyzer, copies)
-        for name, copies in perturb(corpus.cases, healthy).items()
+        name: _pass(analyzer, copies) for name, copies in perturb(corpus.cases, healthy).items()
     }
     measures = _measures(plain)
     bars = dict(_BARS)
@@ -85,13 +84,14 @@ def _measures(plain: Score) -> dict[str, Measure]:
     }
 
 
-def _pooled(scores: Sequence[Score] | Any, plain: Score) -> dict[str, float]:  # noqa: ANN401
+def _pooled(scores: Collection[Score], plain: Score) -> dict[str, float]:
     """How far each perturbed share, all copies pooled, falls below the plain one."""
     drops: dict[str, float] = {}
     for name in ("kind", "root_line", "culprit", "domain"):
         tallies = [getattr(s, name) for s in scores]
         right, total = sum(t.right for t in tallies), sum(t.total for t in tallies)
-        drops[f"perturbed_{name}_drop"] = round(getattr(plain, name).share - right / max(total, 1), 4)
+        drop = getattr(plain, name).share - right / max(total, 1)
+        drops[f"perturbed_{name}_drop"] = round(drop, 4)
     return drops
 
 

@@ -12,6 +12,7 @@ from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult
 from relume.ingest.attempts import find_attempts
 from relume.serve.offline import Analyzer, Diagnosed
+from relume.verdict import Kind
 
 _BARS = {"called_failure": Bar("==", 0), "called_benign": Bar(">=", 24)}
 
@@ -31,15 +32,17 @@ def run(data: Path | None) -> BenchResult:
         corpus={"name": logs.name, "hash": logs.hash, "logs": len(logs.paths)},
         measures={
             "called_failure": len(failures),
-            "called_benign": kinds["benign"],
-            "called_unknown": kinds["unknown"],
-            "called_numeric": kinds["numeric"],
+            "called_benign": kinds[Kind.BENIGN],
+            "called_unknown": kinds[Kind.UNKNOWN],
+            "called_numeric": kinds[Kind.NUMERIC],
         },
         bars=_BARS,
         cpu_seconds=usage.cpu_seconds,
         wall_seconds=usage.wall_seconds,
         peak_rss_bytes=usage.peak_rss_bytes,
-        notes={"rules_of_false_alarms": Counter(r.verdict.rule or "progress" for r in failures)},
+        notes={
+            "rules_of_false_alarms": dict(Counter(r.verdict.rule or "progress" for r in failures))
+        },
     )
 
 

@@ -1,8 +1,8 @@
 """Perturbed copies of cases: the same truth in other clothes.
 
-A perturbation changes what must not matter (host names, rank numbers, order of ranks, prefixes, what
-stands before or is cut away) and carries the labels along. Seeded by the case id, so every run makes
-the same copies.
+A perturbation changes what must not matter (host names, rank numbers, order of ranks, prefixes,
+what stands before or is cut away) and carries the labels along. Seeded by the case id, so every run
+makes the same copies.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 from relume.benchmarks.corpora.failure_cases import Case
@@ -20,10 +21,15 @@ _RANK_FORMS = re.compile(
 )
 _RANK_PREFIX = re.compile(r"^\[rank(\d+)\]:")
 _DIGITS = re.compile(r"\d+")
-_CLOCKED = re.compile(r"^\W*(?:\d{4}[-/]\d\d|\w{3} +\d|\w{3} \w{3} +\d|\[rank|[\d:]+ )|\d\d:\d\d:\d\d")
+_CLOCKED = re.compile(
+    r"^\W*(?:\d{4}[-/]\d\d|\w{3} +\d|\w{3} \w{3} +\d|\[rank|[\d:]+ )|\d\d:\d\d:\d\d"
+)
 RENUMBER = 5
 """Rank r becomes r + 5: every mention of it moves alike."""
 HEALTHY_LINES = 200
+_MIN_RANKS = 2
+_MIN_LINES = 5
+"""Shorter excerpts have no end to cut away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ def perturb(cases: Sequence[Case], healthy: Sequence[str]) -> dict[str, list[Cas
     changes = (*_CHANGES, Perturbation("spliced", lambda c, _: _spliced(c, healthy)))
     copies: dict[str, list[Case]] = {}
     for change in changes:
-        made = (change.apply(case, Random(f"{change.name}/{case.id}")) for case in cases)  # noqa: S311
+        made = (change.apply(case, Random(f"{change.name}/{case.id}")) for case in cases)
         copies[change.name] = [case for case in made if case is not None]
     return copies
 
@@ -94,19 +100,20 @@ def _reorder_ranks(case: Case, rng: Random) -> Case | None:
     """Interleave the ranks differently; the lines of each rank keep their order."""
     owners = [m.group(1) if (m := _RANK_PREFIX.match(line)) else None for line in case.text]
     ranks = sorted({owner for owner in owners if owner is not None})
-    if len(ranks) < 2 or None in owners:
+    if len(ranks) < _MIN_RANKS or None in owners:
         return None
     queues = {rank: [i for i, owner in enumerate(owners) if owner == rank] for rank in ranks}
     order: list[int] = []
     while any(queues.values()):
         rank = rng.choice([r for r in ranks if queues[r]])
         order.append(queues[rank].pop(0))
-    return _relabelled(case, [case.text[i] for i in order], {old: new for new, old in enumerate(order)})
+    moved = {old: new for new, old in enumerate(order)}
+    return _relabelled(case, [case.text[i] for i in order], moved)
 
 
 def _truncate(case: Case, rng: Random) -> Case | None:
     """Cut the end, never the labelled line; a straggler needs its end to be one."""
-    if len(case.text) < 5 or case.kind in {"straggler", "hang"} or case.culprit:
+    if len(case.text) < _MIN_LINES or case.kind in {"straggler", "hang"} or case.culprit:
         return None
     needed = max((i for i in (*case.accept_line, case.root_line) if i is not None), default=2)
     keep = rng.randint(max(needed + 1, len(case.text) * 2 // 3), len(case.text))
@@ -119,9 +126,9 @@ def _stamp(case: Case, rng: Random) -> Case | None:
     """Give lines without a clock one; what has a clock already keeps it."""
     if any(_CLOCKED.search(line) for line in case.text):
         return None
-    start = rng.randint(0, 3000)
+    start = datetime(2026, 1, 2, 10, tzinfo=UTC) + timedelta(seconds=rng.randint(0, 3000))
     lines = tuple(
-        f"2026-01-02 {10 + (start + i) // 3600:02d}:{(start + i) // 60 % 60:02d}:{(start + i) % 60:02d} {line}"
+        f"{start + timedelta(seconds=i):%Y-%m-%d %H:%M:%S} {line}"
         for i, line in enumerate(case.text)
     )
     return replace(case, text=lines)

@@ -52,7 +52,7 @@ BENCHES: tuple[Bench, ...] = (
         "demo",
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",
-        "relume.benchmarks.demo",
+        "relume.benchmarks.demo.bench",
     ),
 )
 

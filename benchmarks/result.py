@@ -68,13 +68,27 @@ class BenchResult:
 
 
 def store(result: BenchResult, folder: Path) -> Path:
-    """Write the result to `folder/<id>.json` and return that path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the result to `folder/<id>.json`, whole or not at all, and return that path.
+
+    Raises
+    ------
+    InputError
+        When the folder can't be written.
+    """
     path = folder / f"{result.id}.json"
     text = json.dumps(result.record(), indent=2, ensure_ascii=False) + "\n"
     temporary = path.with_suffix(".json.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot store the bench result {path}",
+            found=error.strerror or str(error),
+            expected="a folder that can be written",
+            hint="choose another with --store",
+        ) from error
     return path
 
 

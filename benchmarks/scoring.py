@@ -107,7 +107,7 @@ def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> S
 
 
 def kind_is_right(case: Case, kind: str) -> bool:
-    """Whether the kind is accepted; hang and crash count as each other beside a watchdog's words."""
+    """Whether the kind is accepted; beside a watchdog's words hang and crash are one."""
     if kind in case.accept_kind:
         return True
     other = {"hang": "crash", "crash": "hang"}.get(kind)

@@ -6,12 +6,15 @@ cd "$(dirname "$0")/.."
 
 say() { printf 'environment: %s\n' "$*" >&2; }
 
-# A Python that can make environments: new enough, and with ensurepip (Debian packs it apart).
-usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-find_python() {
+# Debian and Ubuntu pack the modules that make environments apart from Python.
+usable() { new_enough "$1" && "$1" -c 'import venv, ensurepip' 2>/dev/null; }
+
+# The first Python for which the given test holds.
+first_python() {
   for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
-    if command -v "$candidate" >/dev/null && usable "$candidate"; then
+    if command -v "$candidate" >/dev/null && "$1" "$candidate"; then
       echo "$candidate"
       return
     fi
@@ -19,24 +22,29 @@ find_python() {
   return 1
 }
 
-install_python() {
-  say 'no Python >= 3.11 with venv found; installing python3-venv'
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -q >&2
-  apt-get install -q -y python3-venv >&2
-}
-
-advise() {
-  say "found $(python3 --version 2>&1 || true), expected Python >= 3.11 with venv and ensurepip"
-  say 'run `apt-get install python3-venv` (for another Python 3.N: python3.N-venv), or `make PYTHON=/path/to/python`'
-  exit 3
-}
-
-if ! python=$(find_python); then
-  if [ "$(id -u)" = 0 ] && [ -z "${PYTHON:-}" ] && command -v apt-get >/dev/null; then
-    install_python
+# The package that makes the Python at hand usable; where none is new enough, the default one.
+venv_package() {
+  if python=$(first_python new_enough); then
+    "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+  else
+    echo python3-venv
   fi
-  python=$(find_python) || advise
+}
+
+if ! python=$(first_python usable); then
+  package=$(venv_package)
+  say "found $(python3 --version 2>&1 || true), expected Python >= 3.11 with venv and ensurepip"
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    say "installing $package"
+    export DEBIAN_FRONTEND=noninteractive
+    if ! { apt-get update -q && apt-get install -q -y "$package"; } >&2; then
+      say "apt could not install $package"
+    fi
+  fi
+  if ! python=$(first_python usable); then
+    say "run \`apt-get install $package\`, or \`make PYTHON=/path/to/a/newer/python\`"
+    exit 3
+  fi
 fi
 
 # Keep a working environment (a second run only brings it up to date), else make it anew.

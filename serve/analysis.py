@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relume.events import LogLine
-from relume.features.progress import ProgressFormat, parse_marker, parse_progress
 from relume.features.progress.assess import assess
+from relume.features.progress.markers import MarkerKind, marker_located
+from relume.features.progress.parse import parse_located
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -17,11 +18,13 @@ from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.engine import Engine
 from relume.models.signatures.matcher import Matcher
-from relume.serve.scanplan import ScanPlan
+from relume.serve.scanplan import Located, ScanPlan
 from relume.verdict import Verdict
 
 MAX_TEXT = 16 * 1024
 """Bytes of one logical line that are looked at in detail; the scan itself sees all of them."""
+JOB_STREAMS = frozenset({"stdout", "stderr"})
+"""Streams of the job itself: a kernel log goes on whatever the job does."""
 TAIL_BYTES = 32 * 1024
 """The end of each log, read line by line for clocks and unknown endings."""
 
@@ -38,10 +41,8 @@ class AttemptAnalysis:
         files: Sequence[str],
         *,
         scanner: tuple[Engine, ScanPlan, Matcher],
-        user_formats: Sequence[ProgressFormat] = (),
     ) -> None:
         self._engine, self._plan, self._matcher = scanner
-        self._user_formats = tuple(user_formats)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails: dict[str, tuple[Block, LineParser]] = {}
@@ -66,43 +67,39 @@ class AttemptAnalysis:
         return diagnose(self._episode.build(assess(self._tracker)), settings)
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> None:
-        plan = self._plan
-        first, last = patterns[0], patterns[-1]
-        if first < plan.signatures_end:
-            known = [p for p in patterns if p < plan.signatures_end]
-            for hit in self._matcher.match(line, known):
+        located = self._plan.split(patterns)
+        if located.signatures:
+            for hit in self._matcher.match(line, located.signatures):
                 self._episode.add_hit(hit)
-        if last < plan.signatures_end:
-            return
-        if any(plan.is_progress(p) for p in patterns):
-            self._take_progress(line)
-        if any(plan.is_marker(p) for p in patterns):
-            self._take_marker(line)
-        if plan.is_place(last):
+        if located.progress or located.user_progress:
+            self._take_progress(line, located)
+        if located.markers:
+            self._take_marker(line, located.markers)
+        if located.places:
             self._take_place(line)
 
-    def _take_progress(self, line: LogLine) -> None:
-        point = None
-        for form in self._user_formats:
-            point = point or form.parse(line.text)
-        point = point or parse_progress(line.message)
+    def _take_progress(self, line: LogLine, located: Located) -> None:
+        forms = (self._plan.user_formats[i] for i in located.user_progress)
+        read = (point for form in forms if (point := form.parse(line.text)) is not None)
+        point = next(read, None) or parse_located(line.message, located.progress)
         if point is None:
             return
-        rank = line.rank if line.rank is not None else line.task
         advanced = self._tracker.add_point(
-            point, line=line.line, file=line.file, rank=rank, event_time=line.event_time
+            point,
+            line=line.line,
+            file=line.file,
+            rank=line.rank if line.rank is not None else line.task,
+            event_time=line.event_time,
         )
         if advanced:
             self._episode.note_advance(line)
 
-    def _take_marker(self, line: LogLine) -> None:
-        marker = parse_marker(line.message)
+    def _take_marker(self, line: LogLine, patterns: Sequence[int]) -> None:
+        marker = marker_located(line.message, patterns)
         if marker is None:
             return
-        self._tracker.add_marker(
-            marker, line=line.line, file=line.file, event_time=line.event_time
-        )
-        if marker.kind == "clean_end":
+        self._tracker.add_marker(marker, line=line.line, file=line.file, event_time=line.event_time)
+        if marker.kind is MarkerKind.CLEAN_END:
             self._episode.note_clean_end(line)
 
     def _take_place(self, line: LogLine) -> None:
@@ -111,18 +108,20 @@ class AttemptAnalysis:
             self._episode.note_place(*place)
 
     def _read_tail(self, block: Block, parser: LineParser) -> None:
-        data = block.data
+        """Take the clocks of the last lines: how long a log goes on shows a silent job."""
+        data, tail = block.data, list[tuple[int, str]]()
         start = data.find(b"\n", len(data) - TAIL_BYTES) + 1 if len(data) > TAIL_BYTES else 0
-        tail: list[tuple[int, str]] = []
+        last = self._tracker.last_progress
         for raw in data[start:].split(b"\n"):
-            line = block.line_at(start)
+            number = block.line_at(min(start, len(data) - 1)) if data else 0
             start += len(raw) + 1
             if not raw.strip():
                 continue
             text = raw[:MAX_TEXT].decode("utf-8", "replace")
-            parsed = parser.parse(text, line, 0)
-            tail.append((line, text))
-            if parsed.event_time is not None:
-                self._tracker.add_clocked_line(parsed.event_time, line)
-                self._episode.note_time(parsed.event_time)
+            tail.append((number, text))
+            time = parser.parse(text, number, 0).event_time
+            self._episode.note_time(time)
+            after = last is None or (last.file == block.file and number > last.line)
+            if time is not None and after and parser.stream in JOB_STREAMS:
+                self._tracker.add_clocked_line(time, number)
         self._episode.note_tail(block.file, tail)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from relume.features.progress import ProgressFormat
+from relume.features.progress.formats import ProgressFormat
 from relume.ingest.attempts import AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines, read_blocks
 from relume.ingest.loglines import LineParser
 from relume.ingest.skips import SkipCounts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.engine import build_engine
-from relume.models.signatures.loader import Catalogue, load_catalogue
+from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.matcher import Matcher
+from relume.models.signatures.ruleset import Catalogue
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.scanplan import make_plan
 from relume.verdict import Verdict
@@ -57,17 +58,14 @@ class Analyzer:
         engine: str = "hyperscan",
     ) -> None:
         self.catalogue = catalogue or load_catalogue()
-        self._formats = tuple(user_formats)
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
-        plan = make_plan(self.catalogue, self._formats)
+        plan = make_plan(self.catalogue, user_formats)
         self._scanner = (build_engine(plan.patterns, prefer=engine), plan, Matcher(self.catalogue))
 
     def begin(self, name: str, files: Sequence[str]) -> AttemptAnalysis:
         """Start the analysis of one attempt whose logs will be fed block by block."""
-        return AttemptAnalysis(
-            name, files, scanner=self._scanner, user_formats=self._formats
-        )
+        return AttemptAnalysis(name, files, scanner=self._scanner)
 
     def diagnose_lines(self, name: str, lines: Sequence[str]) -> Verdict:
         """Diagnose one attempt given as a list of lines; line numbers are list indices."""

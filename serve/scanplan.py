@@ -4,46 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from relume.features.progress import LOCATE as PROGRESS_PATTERNS
-from relume.features.progress import MARKER_PATTERNS, ProgressFormat
+from relume.features.progress.formats import ProgressFormat
+from relume.features.progress.markers import MARKER_LOCATE
+from relume.features.progress.parse import LOCATE
 from relume.models.diagnosis.places import PLACE_PATTERNS
-from relume.models.signatures.loader import Catalogue
+from relume.models.signatures.ruleset import Catalogue
+
+
+class Located(NamedTuple):
+    """The patterns found in one line, by owner; positions count within each owner's own list."""
+
+    signatures: list[int]
+    user_progress: list[int]
+    progress: list[int]
+    markers: list[int]
+    places: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """Patterns in one list, ordered: signatures, progress, user progress, markers, places."""
+    """All patterns in one list, section after section in the order of `Located`."""
 
     patterns: tuple[str, ...]
-    signatures_end: int
-    progress_end: int
-    markers_end: int
+    sections: tuple[tuple[int, int], ...]
+    """For each pattern, its section and its position there."""
+    user_formats: tuple[ProgressFormat, ...]
+    """The format of each pattern in the section of user patterns."""
 
-    def is_progress(self, pattern: int) -> bool:
-        """Whether this pattern locates progress lines."""
-        return self.signatures_end <= pattern < self.progress_end
-
-    def is_marker(self, pattern: int) -> bool:
-        """Whether this pattern locates phase markers."""
-        return self.progress_end <= pattern < self.markers_end
-
-    def is_place(self, pattern: int) -> bool:
-        """Whether this pattern locates lines that tell where ranks run."""
-        return pattern >= self.markers_end
+    def split(self, patterns: Sequence[int]) -> Located:
+        """Sort the patterns that an engine found in one line by who reads them."""
+        located = Located([], [], [], [], [])
+        for pattern in patterns:
+            section, position = self.sections[pattern]
+            located[section].append(position)
+        return located
 
 
 def make_plan(catalogue: Catalogue, user_formats: Sequence[ProgressFormat] = ()) -> ScanPlan:
     """Lay out the combined pattern list of a catalogue and the site's own progress formats."""
-    signatures = tuple(catalogue.patterns)
-    user = tuple(pattern for form in user_formats for pattern in form.locate)
-    progress = (*PROGRESS_PATTERNS, *user)
-    signatures_end = len(signatures)
-    progress_end = signatures_end + len(progress)
-    markers_end = progress_end + len(MARKER_PATTERNS)
+    user = [(pattern, form) for form in user_formats for pattern in form.locate]
+    lists = (catalogue.patterns, tuple(p for p, _ in user), LOCATE, MARKER_LOCATE, PLACE_PATTERNS)
     return ScanPlan(
-        (*signatures, *progress, *MARKER_PATTERNS, *PLACE_PATTERNS),
-        signatures_end,
-        progress_end,
-        markers_end,
+        patterns=tuple(pattern for patterns in lists for pattern in patterns),
+        sections=tuple((section, i) for section, ps in enumerate(lists) for i in range(len(ps))),
+        user_formats=tuple(form for _, form in user),
     )

@@ -1,1 +1,1 @@
-"""Loaders of recorded corpora. Each takes the folder on the command line; none of it is committed."""
+"""Loaders of recorded corpora, which are never committed: each takes the user's folder."""

@@ -1,4 +1,4 @@
-"""A labelled corpus that the project generates itself: a few dozen attempts, seeded, written to a folder.
+"""A labelled corpus that the project generates itself: a few dozen attempts, seeded.
 
 Simulated: its scores are never pooled with those on recordings. One folder an attempt: `job.log`,
 `kernel-NODE.log` where a kernel speaks, `sacct.txt` with the accounting row; `labels.jsonl` beside.
@@ -25,7 +25,7 @@ _STATES = {"hang": "CANCELLED", "straggler": "COMPLETED", "benign": "COMPLETED"}
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The truth of one attempt; `root_line` is 0-based in `root_file`, null when no line shows it."""
+    """The truth of one attempt; `root_line` is 0-based in `root_file`, null when none shows it."""
 
     attempt: str
     framework: str
@@ -69,6 +69,8 @@ def _write(folder: Path, framework: str, scenario: str, seed: int) -> Label:
     name = f"{framework}-{scenario}"
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
+    for stale in target.glob("kernel-*.log"):  # another seed's nodes have other names
+        stale.unlink()
     for file, lines in files.items():
         (target / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
     if scenario != "still_running":
@@ -102,7 +104,7 @@ def _sacct(world: World, ending: Ending) -> str:
 
 
 def _find(files: dict[str, list[str]], words: str | None) -> tuple[str | None, int | None]:
-    """First line that holds `words`, kernel logs before the job's: that is where the truth stands."""
+    """First line that holds `words`; kernel logs go first, where they speak the truth is there."""
     if words is None:
         return None, None
     for file in sorted(files, key=lambda name: name == "job.log"):

@@ -178,11 +178,13 @@ def _timeouts(world: World, silent: set[int], lagging: int | None = None) -> lis
 def _teardown(world: World, rank: int, code: int) -> list[str]:
     """What the launcher prints around any failure: loud, late, and never the cause."""
     stamp = f"{world.wait(4):%m%d %H:%M:%S}.123000"
+    api = "torch/distributed/elastic/multiprocessing/api.py"
     return [
-        f"W{stamp} 4242 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 4110 "
-        "closing signal SIGTERM",
-        f"E{stamp} 4242 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: "
-        f"{code}) local_rank: {rank % 8} (pid: {4100 + rank}) of binary: /usr/bin/python3",
+        f"W{stamp} 4242 {api}:897] Sending process 4110 closing signal SIGTERM",
+        (
+            f"E{stamp} 4242 {api}:869] failed (exitcode: {code}) local_rank: {rank % 8} "
+            f"(pid: {4100 + rank}) of binary: /usr/bin/python3"
+        ),
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
     ]
 

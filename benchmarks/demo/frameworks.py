@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from relume.benchmarks.demo.world import World
+from relume.benchmarks.demo.world import GPUS_PER_NODE, World
 
 Slowdown = Callable[[int], float]
 """Factor on the step time of a step, by its index."""
@@ -112,22 +112,18 @@ FRAMEWORKS: dict[str, Callable[[World, int, Slowdown], Iterator[str]]] = {
 def banner(world: World) -> list[str]:
     """Start-up lines full of frightening words that mean nothing: every healthy log has them."""
     node = world.nodes[0]
-    lines = [
+    return [
         f"{node}:4100:4100 [0] NCCL INFO Bootstrap : Using eth0:10.1.0.7<0>",
         f"{node}:4100:4310 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so)",
-        "I0302 04:00:01.482718 4100 ProcessGroupNCCL.cpp:980] [PG ID 0 PG GUID 0 Rank 0] "
-        "ProcessGroupNCCL environments: TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, TIMEOUT(ms): 600000",
+        (
+            "I0302 04:00:01.482718 4100 ProcessGroupNCCL.cpp:980] [PG ID 0 PG GUID 0 Rank 0] "
+            "ProcessGroupNCCL environments: TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, TIMEOUT(ms): 600000"
+        ),
         "  distributed_timeout_minutes ..................... 10",
         "  exit_on_missing_checkpoint ...................... False",
         "UserWarning: error_threshold is deprecated; failed lookups are now killed silently",
+        *(_init_complete(world, rank) for rank in range(world.ranks)),
     ]
-    for rank in range(world.ranks):
-        lines.append(
-            f"{world.node_of(rank)}:{4100 + rank}:{5200 + rank} [{rank % 8}] NCCL INFO comm 0x5581 "
-            f"rank {rank} nranks {world.ranks} cudaDev {rank % 8} nvmlDev {rank % 8} "
-            f"busId {world.pci(rank % 8)[5:].replace(':', '')} commId 0x77 - Init COMPLETE"
-        )
-    return lines
 
 
 def clean_end(framework: str, world: World) -> Sequence[str]:
@@ -147,7 +143,17 @@ def clean_end(framework: str, world: World) -> Sequence[str]:
     return [ends[framework]]
 
 
+def _init_complete(world: World, rank: int) -> str:
+    local_rank = rank % GPUS_PER_NODE
+    bus = world.pci(local_rank)[5:].replace(":", "")
+    return (
+        f"{world.node_of(rank)}:{4100 + rank}:{5200 + rank} [{local_rank}] NCCL INFO comm 0x5581 "
+        f"rank {rank} nranks {world.ranks} cudaDev {local_rank} nvmlDev {local_rank} "
+        f"busId {bus} commId 0x77 - Init COMPLETE"
+    )
+
+
 def _clock(seconds: float) -> str:
-    minutes, seconds_left = divmod(int(seconds), 60)
+    minutes, left = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds_left:02d}" if hours else f"{minutes:02d}:{seconds_left:02d}"
+    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes:02d}:{left:02d}"

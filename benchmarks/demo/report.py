@@ -8,7 +8,9 @@ from pathlib import Path
 import orjson
 
 from relume.benchmarks.demo.corpus import Label
-from relume.cli.output import SCHEMA_VERSION, locator_record, verdict_record
+from relume.benchmarks.demo.scoring import score
+from relume.benchmarks.result import Measure
+from relume.records import SCHEMA_VERSION, locator_record, verdict_record
 from relume.verdict import Verdict
 
 _ROW = "{:<34} {:<10} {:<10} {:<26} {:<28} {}"
@@ -33,8 +35,6 @@ def write(folder: Path, labels: Sequence[Label], verdicts: Sequence[Verdict]) ->
 
 def render(labels: Sequence[Label], verdicts: Sequence[Verdict]) -> str:
     """Return the report as text."""
-    from relume.benchmarks.demo import score
-
     head = _ROW.format("attempt (simulated)", "truth", "verdict", "cause", "culprit", "to do")
     rows = [_row(label, verdict) for label, verdict in zip(labels, verdicts, strict=True)]
     measures, _ = score(labels, verdicts)
@@ -53,7 +53,7 @@ def _row(label: Label, verdict: Verdict) -> str:
     return _ROW.format(label.attempt, label.kind, verdict.kind, cause, named or "-", to_do) + mark
 
 
-def _shown(measure: float | dict[str, float]) -> str:
+def _shown(measure: Measure) -> str:
     if isinstance(measure, dict):
-        return f"{measure['value']:.1%} (95 % interval {measure['low']:.1%} to {measure['high']:.1%})"
+        return "{value:.1%} (95 % interval {low:.1%} to {high:.1%})".format_map(measure)
     return f"{measure:g}"

@@ -44,7 +44,7 @@ class World:
 
 def make_world(seed: str) -> World:
     """Return a world of 2 to 8 nodes."""
-    rng = Random(seed)  # noqa: S311 - a reproducible corpus, nothing secret
+    rng = Random(seed)
     first, count = rng.randint(1, 40), rng.choice([2, 4, 8])
     nodes = tuple(f"gpu-a{first + i:02d}" for i in range(count))
     start = _START + timedelta(minutes=rng.randrange(40_000))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from relume.features.progress.assess import ProgressAssessment
+from relume.features.progress.assess import ProgressAssessment, ProgressState
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
 from relume.verdict import Domain, Kind, Retry
 
 _STRAGGLERS = {
-    "slowing": ("sustained_slowdown", Domain.UNKNOWN, Retry.UNCLEAR, 0.75),
-    "irregular": ("irregular_steps", Domain.WORKLOAD, Retry.NO, 0.75),
-    "data_bound": ("waiting_for_data", Domain.WORKLOAD, Retry.NO, 0.8),
+    ProgressState.SLOWING: ("sustained_slowdown", Domain.UNKNOWN, Retry.UNCLEAR, 0.75),
+    ProgressState.IRREGULAR: ("irregular_steps", Domain.WORKLOAD, Retry.NO, 0.75),
+    ProgressState.DATA_BOUND: ("waiting_for_data", Domain.WORKLOAD, Retry.NO, 0.8),
 }
-_MOVING = frozenset({"advancing", "finished", "fresh_start"})
+_MOVING = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 CLEAN_END_CONFIDENCE = 0.97
 ADVANCING_CONFIDENCE = 0.85
 SILENT_CONFIDENCE = 0.5
@@ -26,12 +26,12 @@ def calm_finding(episode: Episode) -> Finding:
     progress = episode.progress
     if progress.state in _STRAGGLERS:
         return _straggler(progress)
-    if progress.state == "stopped":
+    if progress.state is ProgressState.STOPPED:
         return _hang(progress)
     numeric = _numeric(progress)
     if numeric is not None:
         return numeric
-    if episode.clean_end is not None:
+    if episode.clean_end is not None or progress.state is ProgressState.FINISHED:
         return _benign(CLEAN_END_CONFIDENCE, "the log shows a clean end")
     if progress.state in _MOVING:
         return _benign(ADVANCING_CONFIDENCE, f"steps advance: {progress.reason}")
@@ -73,7 +73,7 @@ def _hang(progress: ProgressAssessment) -> Finding:
 
 
 def _numeric(progress: ProgressAssessment) -> Finding | None:
-    if not progress.ends_non_finite:
+    if not progress.ends_in_nan:
         return None
     return Finding(
         Kind.NUMERIC,
@@ -81,8 +81,8 @@ def _numeric(progress: ProgressAssessment) -> Finding | None:
         Domain.WORKLOAD,
         Retry.NO,
         0.75,
-        file=progress.non_finite_file,
-        line=progress.non_finite_line,
+        file=progress.nan_file,
+        line=progress.nan_line,
         why=("steps go on, but the loss or gradient is no longer finite",),
     )
 

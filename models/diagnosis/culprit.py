@@ -61,9 +61,10 @@ def named(hit: Hit) -> Locator:
     """What the captures of one line name: a single node, the first rank, a GPU, a NIC."""
     captures = hit.captures
     nodes = named_nodes(hit)
-    rank = _first_number(captures.get("rank") or captures.get("ranks") or captures.get("task"))
-    if rank is None and len(_numbers(captures.get("tasks"))) == 1:
-        rank = _first_number(captures.get("tasks"))
+    rank = _first_number(captures.get("rank") or captures.get("task"))
+    for listed in (captures.get("ranks"), captures.get("tasks")):
+        if rank is None and len(_numbers(listed)) == 1:
+            rank = _first_number(listed)
     return Locator(
         node=nodes[0] if len(nodes) == 1 else None,
         rank=rank if len(nodes) <= 1 else None,

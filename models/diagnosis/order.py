@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
-from relume.models.signatures.rule import TIER_ORDER, Role, Tier
+from relume.models.signatures.rule import TIER_ORDER, Implicates, Role, Tier
 from relume.verdict import Domain
 
 GENERIC_SPECIFICITY = 20
 """Rules at or below this say only 'some exception', 'some fatal line'."""
 WEAK_HARDWARE_SPECIFICITY = 49
 """Device errors below the normal 50 also follow an application fault (Xid 109 after 13)."""
+SAME_REPORT_LINES = 40
+"""A report of one event spans at most so many lines (an oom-kill report prints a table)."""
 CLOCK_SLACK_MICROSECONDS = 1_000_000
 """Clocks of one file this close do not prove an order."""
 
@@ -187,7 +189,10 @@ def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
     ranked = sorted(hits, key=lambda h: TIER_ORDER[h.signature.tier])
     top = [h for h in ranked if TIER_ORDER[h.signature.tier] == tier]
     specific = [h for h in top if not is_generic(h)] or top
-    root = _earliest(episode, specific)
+    if top[0].signature.tier is Tier.TIMEOUT:
+        # a report that names who is missing says more than the time-outs of those who wait
+        specific = [h for h in specific if _accuses(h)] or specific
+    root = _best_wording(_earliest(episode, specific), specific)
     why.append(
         f"rule {root.signature.id}: the earliest of {len(specific)} lines in the strongest tier"
         f" present ({root.signature.tier})"
@@ -197,6 +202,22 @@ def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
         why.append(f"{root.signature.id} confirms {confirmed.signature.id} on the same GPU")
         root = confirmed
     return Root(root, tuple(h for h in ranked if h is not root), tuple(why))
+
+
+def _accuses(hit: Hit) -> bool:
+    return hit.signature.implicates is Implicates.NAMED
+
+
+def _best_wording(root: Hit, hits: Sequence[Hit]) -> Hit:
+    """Of the lines that tell the same cause together (an oom-kill report has four), the clearest."""
+    near = [
+        h
+        for h in hits
+        if h.signature.cause == root.signature.cause
+        and h.line.file == root.line.file
+        and 0 <= h.line.line - root.line.line <= SAME_REPORT_LINES
+    ]
+    return max(near, key=lambda h: (h.signature.specificity, -h.line.line), default=root)
 
 
 def _earliest(episode: Episode, hits: Sequence[Hit]) -> Hit:

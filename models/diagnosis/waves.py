@@ -43,15 +43,16 @@ class Laggard:
 
 def find_laggard(episode: Episode) -> Laggard | None:
     """Name the rank out of step, or null when the counters are equal or too few to tell."""
-    wave = _largest_group(
+    hits = [
         h
         for h in episode.all_hits()
         if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
-    )
-    counters = read_counters(wave)
-    return _lowest_enqueued(counters) or _short_queue(counters) or _behind(counters) or _silent(
-        counters, episode.world_size
-    )
+    ]
+    counters = read_counters(_largest_group(hits))
+    found = _lowest_enqueued(counters) or _short_queue(counters)
+    if found is None and _one_kind_of_work(hits):
+        found = _behind(counters)
+    return found or _silent(counters, episode.world_size)
 
 
 def _largest_group(hits: Iterable[Hit]) -> list[Hit]:
@@ -60,6 +61,14 @@ def _largest_group(hits: Iterable[Hit]) -> list[Hit]:
     for hit in hits:
         groups.setdefault(hit.captures.get("pg"), []).append(hit)
     return max(groups.values(), key=lambda g: len(read_counters(g)), default=[])
+
+
+def _one_kind_of_work(hits: Iterable[Hit]) -> bool:
+    """Whether all time-outs can be of one group: lines without a group number may mix several."""
+    told = list(hits)
+    groups = {h.captures["pg"] for h in told if "pg" in h.captures}
+    operations = {h.captures["op"] for h in told if "op" in h.captures}
+    return len(groups) <= 1 and len(operations) <= 1
 
 
 def read_counters(hits: Iterable[Hit]) -> dict[int, RankCounters]:
@@ -82,8 +91,9 @@ def _lowest_enqueued(counters: dict[int, RankCounters]) -> Laggard | None:
         return None
     enqueued, rank = known[0]
     stuck = min((c.sequence for c in counters.values() if c.sequence is not None), default=None)
-    if stuck is not None and enqueued >= stuck:
-        return None  # it had joined the collective that timed out
+    joined = enqueued >= stuck if stuck is not None else known[1][0] - enqueued <= 1
+    if joined:
+        return None  # in the collective that timed out, or within the jitter of one work
     why = f"rank {rank} had enqueued {enqueued} collectives, every other rank at least {known[1][0]}"
     return Laggard(rank, counters[rank].first_hit, why)
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from relume.errors import RuleError
+from relume.models.signatures.patterns import PatternError, one_line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -24,6 +27,24 @@ class Candidate(NamedTuple):
     end: int
     patterns: tuple[int, ...]
     """Positions in the sequence given to `build_engine`, ascending, each once."""
+
+
+def compiled_form(patterns: Sequence[str]) -> list[str]:
+    """Return what an engine compiles for each of `patterns`.
+
+    Raises
+    ------
+    RuleError
+        If a pattern is outside the dialect; the message quotes it.
+    """
+    forms: list[str] = []
+    for pattern in patterns:
+        try:
+            forms.append(one_line(pattern))
+        except PatternError as error:
+            what = f"pattern {pattern!r}"
+            raise RuleError(what, found=error.found, expected=error.expected) from None
+    return forms
 
 
 class Engine(Protocol):
@@ -65,13 +86,15 @@ def build_engine(patterns: Sequence[str], *, prefer: str = "hyperscan") -> Engin
     """
     if prefer == "hyperscan":
         try:
-            from relume.models.signatures.hyperscan_engine import HyperscanEngine
+            from relume.models.signatures.hyperscan_engine import (  # noqa: PLC0415 - may be absent
+                HyperscanEngine,
+            )
         except ImportError:  # no wheel for this platform
             prefer = "re2"
         else:
             return HyperscanEngine(patterns)
     if prefer != "re2":
         raise ValueError(f"no engine {prefer!r}: hyperscan or re2")
-    from relume.models.signatures.re2_engine import Re2Engine
+    from relume.models.signatures.re2_engine import Re2Engine  # noqa: PLC0415 - if asked for
 
     return Re2Engine(patterns)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import re2
+
 from relume.errors import did_you_mean
 from relume.models.signatures.patterns import PatternError, one_line, refuse_explosive
+from relume.models.signatures.re2_engine import compile_form
 from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
 from relume.verdict import Domain, Kind, Retry
 
@@ -103,7 +106,7 @@ def _read(name: str, value: object) -> object:
 
 def _read_enum(name: str, value: object, values: type[StrEnum]) -> StrEnum:
     try:
-        return values(value)
+        return values(str(value))
     except ValueError:
         allowed = [item.value for item in values]
         hint = did_you_mean(str(value), allowed)
@@ -136,20 +139,25 @@ def _read_texts(name: str, value: object) -> tuple[str, ...]:
 def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     for text in texts:
         try:
-            _refuse_empty_match(one_line(text))
+            _refuse_unfit(one_line(text))
         except PatternError as error:
             found = f"{error.found} in {text!r}"
             raise FieldError(name, found=found, expected=error.expected) from None
     return texts
 
 
-def _refuse_empty_match(pattern: str) -> None:
+def _refuse_unfit(form: str) -> None:
+    """Refuse what `re` or RE2 can't compile, and what is found everywhere.
+
+    Hyperscan has its say when the engine is built: it takes a second for all rules.
+    """
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise PatternError(str(error), "a valid regular expression") from None
-    # Probes of a bare line, a word boundary and a gap: a pattern that matches nothing matches here.
-    for probe in ("", "a b", ". "):
+        re.compile(form)
+        compiled = compile_form(form)
+    except (re.error, re2.error) as error:
+        raise PatternError(str(error), "a regular expression of modest size") from None
+    # An empty line and one with a word's edge: a pattern that matches nothing matches it here.
+    for probe in (b"", b"q ~"):
         found = compiled.search(probe)
         if found is not None and found.start() == found.end():
             raise PatternError("a match of nothing", "a pattern that needs at least one character")
@@ -199,9 +207,9 @@ def _check_together(rule: Signature) -> None:
     if rule.domain is Domain.WORKLOAD and rule.exclude is not Exclude.NEVER:
         expected = "'never': a node isn't to blame for the workload"
         raise FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
-    if rule.implicates is Implicates.NOBODY and rule.exclude is not Exclude.NEVER:
-        expected = "'never' where nobody is implicated"
-        raise FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+    if rule.implicates is Implicates.NOBODY and rule.exclude is Exclude.YES:
+        expected = "'never' or 'on_repeat' where nobody is implicated"
+        raise FieldError("exclude", found="'yes'", expected=expected)
     if rule.implicates is Implicates.NAMED and not _captured(rule.captures) & _LOCATING:
         expected = "a group that says who: " + ", ".join(sorted(_LOCATING))
         raise FieldError("captures", found="none that names anybody", expected=expected)

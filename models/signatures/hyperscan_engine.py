@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import hyperscan
 
 from relume.errors import RuleError
-from relume.models.signatures.engine import Candidate
-from relume.models.signatures.patterns import one_line
+from relume.models.signatures.engine import Candidate, compiled_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,7 @@ class HyperscanEngine:
     name = "hyperscan"
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._database = _compile([one_line(pattern) for pattern in patterns]) if patterns else None
+        self._database = _compile(patterns) if patterns else None
 
     def scan(self, data: bytes) -> list[Candidate]:
         """See `relume.models.signatures.engine.Engine.scan`."""
@@ -41,32 +40,33 @@ def _collect(pattern: int, _start: int, end: int, _flags: int, ends: object) -> 
 
 
 def _lines(data: bytes, ends: list[tuple[int, int]]) -> list[Candidate]:
-    """Group match ends into lines: no match holds a newline, so an end tells the line."""
+    """Group match ends (at least one) into lines: no match holds a newline, so its end is in it."""
     ends.sort()  # Hyperscan orders by end within a pattern only
     candidates: list[Candidate] = []
-    line_start, line_end = 0, -1
+    start, line_end = 0, -1
     found: set[int] = set()
     for end, pattern in ends:
         if end <= line_end:
             found.add(pattern)
             continue
         if found:
-            candidates.append(Candidate(line_start, line_end, tuple(sorted(found))))
-        line_start = data.rfind(b"\n", 0, end) + 1
+            candidates.append(Candidate(start, line_end, tuple(sorted(found))))
+        start = data.rfind(b"\n", 0, end) + 1
         line_end = data.find(b"\n", end)
         if line_end < 0:
             line_end = len(data)
         found = {pattern}
-    candidates.append(Candidate(line_start, line_end, tuple(sorted(found))))
+    candidates.append(Candidate(start, line_end, tuple(sorted(found))))
     return candidates
 
 
-def _compile(expressions: list[str]) -> hyperscan.Database:
+def _compile(patterns: Sequence[str]) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    expressions = compiled_form(patterns)
     try:
         _compile_into(database, expressions)
     except hyperscan.error:
-        _raise_for_first_bad(expressions)
+        _raise_for_first_bad(patterns, expressions)
         raise
     return database
 
@@ -80,14 +80,14 @@ def _compile_into(database: hyperscan.Database, expressions: list[str]) -> None:
     )
 
 
-def _raise_for_first_bad(expressions: list[str]) -> None:
+def _raise_for_first_bad(patterns: Sequence[str], expressions: list[str]) -> None:
     # The compiler's message doesn't say which expression it is about.
-    for expression in expressions:
+    for pattern, expression in zip(patterns, expressions, strict=True):
         try:
             _compile_into(hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), [expression])
         except hyperscan.error as error:
             raise RuleError(
-                f"pattern {expression!r}",
+                f"pattern {pattern!r}",
                 found=f"a refusal by Hyperscan: {error}",
                 expected="a linear-time pattern",
             ) from None

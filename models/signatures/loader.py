@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from relume.models.signatures.rule import Signature
 
+__all__ = ["Catalogue", "load_catalogue", "read_rules"]
+
 _TOP_LEVEL = ("category", "signature")
 
 
@@ -47,11 +49,10 @@ def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catal
     """
     signatures, errors = read_rules(site, packaged=packaged)
     if errors:
-        others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         first = errors[0]
-        raise RuleError(
-            first.what, found=first.found, expected=first.expected, hint=(first.hint or "") + others
-        ) from first
+        others = f"and {len(errors) - 1} more errors" if len(errors) > 1 else None
+        hint = "; ".join(filter(None, (first.hint, others))) or None
+        raise RuleError(first.what, found=first.found, expected=first.expected, hint=hint)
     return Catalogue.of(signatures)
 
 
@@ -62,26 +63,26 @@ def read_rules(
     signatures: list[Signature] = []
     errors: list[RuleError] = []
     homes: dict[str, str] = {}
-    for source in _sources(site, packaged=packaged):
-        for item in _read_file(source):
+    for label, source in _sources(site, packaged=packaged):
+        for item in _read_file(label, source):
             if isinstance(item, RuleError):
                 errors.append(item)
             elif item.id in homes:
-                errors.append(_clash(item.id, str(source), homes[item.id]))
+                errors.append(_clash(item.id, label, homes[item.id]))
             else:
-                homes[item.id] = str(source)
+                homes[item.id] = label
                 signatures.append(item)
     return signatures, errors
 
 
-def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[Traversable]:
+def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Traversable]]:
+    """Yield every file with the name that messages give it."""
     if packaged:
-        yield from _toml_files(files("relume.models.signatures") / "catalogue")
+        for item in _toml_files(files("relume.models.signatures") / "catalogue"):
+            yield f"catalogue/{item.name}", item
     for path in site:
-        if path.is_dir():
-            yield from _toml_files(path)
-        else:
-            yield path
+        for item in _toml_files(path) if path.is_dir() else [path]:
+            yield str(item), item
 
 
 def _toml_files(folder: Traversable) -> list[Traversable]:
@@ -89,21 +90,21 @@ def _toml_files(folder: Traversable) -> list[Traversable]:
     return sorted(found, key=lambda item: item.name)
 
 
-def _read_file(source: Traversable) -> Iterator[Signature | RuleError]:
+def _read_file(label: str, source: Traversable) -> Iterator[Signature | RuleError]:
     try:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
-        yield RuleError(f"{source}: can't be read", found=error.strerror)
+        yield RuleError(f"{label}: can't be read", found=error.strerror)
         return
     except ValueError as error:  # bad TOML or bad UTF-8
-        yield RuleError(f"{source}: not a TOML file", found=str(error))
+        yield RuleError(f"{label}: not a TOML file", found=str(error))
         return
-    problem = _top_level_problem(str(source), table)
+    problem = _top_level_problem(label, table)
     if problem:
         yield problem
         return
     for number, entry in enumerate(table["signature"], start=1):
-        yield _read_entry(str(source), number, entry, table["category"])
+        yield _read_entry(label, number, entry, table["category"])
 
 
 def _read_entry(source: str, number: int, entry: object, category: str) -> Signature | RuleError:

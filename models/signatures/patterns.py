@@ -87,8 +87,10 @@ def one_line(pattern: str) -> str:
     >>> one_line(r"lost [^,]+ at")
     'lost [^\\n,]+ at'
     """
-    if not pattern.isascii() or not pattern.isprintable():
-        raise PatternError(repr(pattern), r"printable ASCII (write other bytes as '.')")
+    if not pattern.isprintable():
+        raise PatternError(repr(pattern), r"printable characters (write others as '.')")
+    if not pattern.isascii() and "(?i" in pattern:  # engines differ on their letter case
+        raise PatternError(repr(pattern), "ASCII, when letter case is ignored")
     caseless = pattern.startswith("(?i)")
     body = pattern[4:] if caseless else pattern
     pieces = list(tokens(body))
@@ -146,7 +148,12 @@ def _rewrite(piece: Token) -> str:
         raise PatternError(repr(text), r"'*', '+', '?', '{2}' or '{0,9}'; a literal brace is '\{'")
     if kind == "other" and text in "[{}":
         raise PatternError(repr(text), rf"a closed set or repeat; the literal is '\{text}'")
-    return text
+    return text if text.isascii() else _utf8(text)
+
+
+def _utf8(text: str) -> str:
+    """Spell a character as its bytes, in a group so that a repeat takes all of them."""
+    return "(?:" + "".join(rf"\x{byte:02x}" for byte in text.encode()) + ")"
 
 
 def _rewrite_escape(text: str) -> str:
@@ -165,8 +172,9 @@ def _is_plain_hex(text: str) -> bool:
 def _rewrite_set(text: str) -> str:
     negated = text.startswith("[^")
     body = text[2 if negated else 1 : -1]
-    if not body or body.startswith("]") or _SET_TRAPS.search(body):
-        raise PatternError(repr(text), r"a set with '[', ']', '&&', '||', '~~', '--' escaped")
+    unescaped = re.sub(r"\\.", "_", body)
+    if not body or body.startswith("]") or _SET_TRAPS.search(unescaped) or not text.isascii():
+        raise PatternError(repr(text), r"ASCII with '[', ']', '&&', '||', '~~', '--' escaped")
     if not negated and _CONTROL_RANGE.search(body):
         raise PatternError(repr(text), "a set without ranges of control characters")
     pieces = [_rewrite_in_set(piece.text, negated=negated) for piece in tokens_of_set(body)]

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import re2
 
 from relume.errors import RuleError
-from relume.models.signatures.engine import Candidate
-from relume.models.signatures.patterns import one_line
+from relume.models.signatures.engine import Candidate, compiled_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MEMORY_BYTES = 64 << 20
-"""RE2's cache of states. With its default of 8 MiB, hundreds of patterns take a slow path."""
+"""Bound of each state cache. With RE2's default of 8 MiB, hundreds of patterns take a slow path."""
 
 
 class Re2Engine:
@@ -26,46 +25,72 @@ class Re2Engine:
     name = "re2"
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = [b"(?m)" + one_line(pattern).encode() for pattern in patterns]
-        self._options = _options()
-        self._each = [self._compile(pattern) for pattern in self._patterns]
-        alternatives = b"|".join(b"(?:%b)" % pattern for pattern in self._patterns)
-        self._any = self._compile(alternatives)
-        self._set = re2.Set.SearchSet(self._options)
-        for pattern in self._patterns:
-            self._set.Add(pattern)
-        if patterns:
-            self._set.Compile()
+        forms = compiled_form(patterns)
+        self._each = [
+            _compile(form, repr(pattern)) for form, pattern in zip(forms, patterns, strict=True)
+        ]
+        self._any = _compile("|".join(f"(?:{form})" for form in forms), "of all rules")
+        self._set = _compile_set(forms)
 
     def scan(self, data: bytes) -> list[Candidate]:
         """See `relume.models.signatures.engine.Engine.scan`."""
         candidates: list[Candidate] = []
         position = 0
         search, size = self._any.search, len(data)
-        while self._patterns and position < size and (found := search(data, position)):
+        while self._each and position < size and (found := search(data, position)):
             start = data.rfind(b"\n", 0, found.end()) + 1
             end = data.find(b"\n", found.end())
             if end < 0:
                 end = size
-            candidates.append(Candidate(start, end, self._found_in(data[start:end])))
+            candidates.append(Candidate(start, end, self._patterns_in(data[start:end])))
             position = end + 1
         return candidates
 
-    def _found_in(self, line: bytes) -> tuple[int, ...]:
-        if found := self._set.Match(line):
-            return tuple(sorted(found))
-        # The set gives nothing when its state cache is full; asking one by one always answers.
+    def _patterns_in(self, line: bytes) -> tuple[int, ...]:
+        # A set may give nothing when its cache is full (re2/set.h, kOutOfMemory).
+        return tuple(sorted(self._set.Match(line) or ())) or self._patterns_one_by_one(line)
+
+    def _patterns_one_by_one(self, line: bytes) -> tuple[int, ...]:
         return tuple(n for n, pattern in enumerate(self._each) if pattern.search(line))
 
-    def _compile(self, pattern: bytes) -> re2._Regexp:
-        try:
-            return re2.compile(pattern, self._options)
-        except re2.error as error:
-            raise RuleError(
-                f"pattern {pattern.decode()!r}",
-                found=f"a refusal by RE2: {error}",
-                expected="a linear-time pattern",
-            ) from None
+
+def compile_form(form: str) -> re2._Regexp:
+    """Compile one expression that passed `one_line`, on bytes and with line anchors.
+
+    Raises
+    ------
+    re2.error
+        If RE2 refuses it; its argument is the reason, as bytes.
+    """
+    return re2.compile(b"(?m)" + form.encode(), _options())
+
+
+def _compile(form: str, label: str) -> re2._Regexp:
+    try:
+        return compile_form(form)
+    except re2.error as error:
+        raise _refusal(label, error) from None
+
+
+def _compile_set(forms: list[str]) -> re2.Set:
+    compiled = re2.Set.SearchSet(_options())
+    if not forms:  # an empty set can't be compiled, and is never asked
+        return compiled
+    try:
+        for form in forms:
+            compiled.Add(b"(?m)" + form.encode())
+        compiled.Compile()
+    except re2.error as error:
+        raise _refusal("of all rules", error) from None
+    return compiled
+
+
+def _refusal(label: str, error: Exception) -> RuleError:
+    return RuleError(
+        f"pattern {label}",
+        found=f"a refusal by RE2: {error}",
+        expected="a linear-time pattern of modest size",
+    )
 
 
 def _options() -> re2.Options:

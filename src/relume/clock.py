@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from relume.errors import InputError
@@ -19,7 +19,7 @@ MICROSECONDS_PER_SECOND = 1_000_000
 MICROSECONDS_PER_MILLISECOND = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_INT64 = range(-(2**63), 2**63)
+_LIMIT = 2**63 - 1
 
 
 class Clock(Protocol):
@@ -132,12 +132,13 @@ def from_seconds(seconds: float | str | Decimal) -> int:
     1767323045000006
     """
     try:
-        microseconds = round(Decimal(seconds) * MICROSECONDS_PER_SECOND)
-    except (InvalidOperation, ValueError, OverflowError) as error:
+        microseconds = Decimal(seconds) * MICROSECONDS_PER_SECOND
+        # Compared before it is rounded: 1E+999999 would be an integer of a million digits.
+        if abs(microseconds) < _LIMIT:
+            return round(microseconds)
+    except (ArithmeticError, ValueError) as error:  # decimal's own errors are arithmetic ones
         raise _bad_number(seconds) from error
-    if microseconds not in _INT64:
-        raise _bad_number(seconds)
-    return microseconds
+    raise _bad_number(seconds)
 
 
 def from_millis(milliseconds: int) -> int:

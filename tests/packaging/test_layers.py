@@ -41,7 +41,9 @@ VIOLATIONS = {
         "serve/planted.py", "import relume.controller", "relume.serve.planted -> relume.controller"
     ),
     "the controller knows models": Planted(
-        "controller/planted.py", "import relume.models", "relume.controller.planted -> relume.models"
+        "controller/planted.py",
+        "import relume.models",
+        "relume.controller.planted -> relume.models",
     ),
     "the service runs a bench": Planted(
         "serve/planted_too.py",
@@ -49,6 +51,11 @@ VIOLATIONS = {
         "relume.serve.planted_too -> relume.benchmarks",
     ),
 }
+
+
+def tool(name: str) -> str:
+    """Return the path of a command of this environment."""
+    return str(Path(sys.executable).with_name(name))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +71,7 @@ def report(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
         path = copy / planted.file
         before = path.read_text() if path.exists() else "from __future__ import annotations\n"
         path.write_text(f"{before}\n{planted.code}\n")
-    command = [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"]
+    command = [tool("lint-imports"), "--no-logo", "--no-cache"]
     # The copy goes before the editable install, else the contracts would judge the original.
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     result = subprocess.run(
@@ -80,8 +87,7 @@ def test_a_planted_violation_is_caught(report: str, violation: str) -> None:
 
 
 def test_a_bare_folder_name_is_refused(repository: Path) -> None:
-    ruff = Path(sys.executable).with_name("ruff")
-    command = [ruff, "check", "--select=TID251", "--stdin-filename=serve/planted.py", "-"]
+    command = [tool("ruff"), "check", "--select=TID251", "--stdin-filename=serve/planted.py", "-"]
     result = subprocess.run(
         command,
         cwd=repository,

@@ -17,6 +17,7 @@ from relume.features.progress.formats.base import (
     NUMBER,
     Grammar,
     ProgressFormat,
+    group_readers,
     line_format,
     line_parser,
     read_groups,
@@ -27,12 +28,13 @@ from relume.features.progress.formats.base import (
 from relume.features.progress.point import ProgressPoint
 
 _COUNT: Final = r"\d{1,15}(?:\.\d{1,6})?[kMGT]?"
-_TQDM: Final = re.compile(
-    rf"(?P<step>{_COUNT})(?:/(?P<total>{_COUNT}|\?)|(?P<unit>it|[ ]?[a-zA-Z]{{1,12}})) "
-    rf"\[(?P<elapsed>{CLOCK})(?:<(?P<left>[\d:?days, ]{{1,24}}))?(?:, {{0,3}}"
+_CLOCK_PART: Final = re.compile(
+    rf" \[(?P<elapsed>{CLOCK})(?:<(?P<left>{CLOCK}|\?))?(?:, {{0,3}}"
     r"(?:(?P<number>[\d.]{1,16}[kMGT]?)|\?) ?(?P<words>s/[A-Za-z]{1,12}|[A-Za-z]{1,12}/s))?"
 )
-_LABEL: Final = re.compile(r"([^\r|%\]]{1,80}?):? {0,2}: {1,4}\d{1,3}%\|")
+_COUNT_PART: Final = re.compile(
+    rf"(?<![\w.])(?P<step>{_COUNT})(?:/(?P<total>{_COUNT}|\?)| ?[a-zA-Z]{{1,12}})$"
+)
 _EPOCH_LABEL: Final = re.compile(r"\b[Ee]poch[ :=]{0,2}\[?(\d{1,6})")
 _OTHER_PHASES: Final = (
     (
@@ -42,15 +44,18 @@ _OTHER_PHASES: Final = (
     (
         "launch",
         re.compile(
-            r"(?i)\bmap\b|filter|token|download|load|fetch|shard|pack|split|compil|cach|index"
-            r"|check|process|extract|read|build|convert|merg|resolv|captur|warm"
+            r"\bMap\b|(?i:filter|tokeniz|download|load|fetch|shard|pack|split|compil|cach|index"
+            r"|checking|process|extract|read|build|convert|merg|resolv|captur)"
         ),
     ),
     ("checkpoint", re.compile(r"(?i)\bsav|checkpoint|writ|upload")),
 )
-_POSTFIX: Final = (
-    re.compile(rf"train_step_timing in s=(?P<step_time_seconds>{NUMBER})"),
-    re.compile(rf"\b(?:reduced_)?(?:train_)?[Ll]oss[=:] ?(?P<loss>{NUMBER})"),
+_POSTFIX: Final = tuple(
+    (pattern, group_readers(pattern))
+    for pattern in (
+        re.compile(rf"train_step_timing in s=(?P<step_time_seconds>{NUMBER})"),
+        re.compile(rf"oss[=:] ?(?P<loss>{NUMBER})"),
+    )
 )
 
 
@@ -70,33 +75,37 @@ def label_phase(label: str) -> str:
     return "train"
 
 
-def _read_label(message: str, end: int, values: dict[str, Any]) -> None:
-    label = _LABEL.search(message, max(0, end - 160), end)
-    text = label.group(1) if label else message[:end] if "|" not in message[:end] else ""
-    if not text.strip():
+def _read_label(before: str, values: dict[str, Any]) -> None:
+    """Read the words in front of a bar: what it counts, and the epoch."""
+    label = before.rpartition("%|")[0].rstrip("0123456789") or before
+    if not label.strip(" :\r"):
         return
-    values["phase"] = label_phase(text)
-    epoch = _EPOCH_LABEL.search(text)
+    values["phase"] = label_phase(label[-80:])
+    epoch = _EPOCH_LABEL.search(label)
     if epoch is not None:
         values["epoch"], values["epoch_bar"] = to_float(epoch.group(1)), True
 
 
 def _parse_tqdm(message: str) -> ProgressPoint | None:
-    found = _TQDM.search(message)
+    found = _CLOCK_PART.search(message)
     if found is None or not (found["left"] or found["words"]):
         return None
+    start = max(0, found.start() - 40)
+    count = _COUNT_PART.search(message[start : found.start()])
+    if count is None:
+        return None
     values: dict[str, Any] = {
-        "step": to_int(found["step"]),
-        "total": None if found["total"] is None else to_int(found["total"]),
+        "step": to_int(count["step"]),
+        "total": None if count["total"] is None else to_int(count["total"]),
         "elapsed_seconds": to_seconds(found["elapsed"]),
     }
     if found["words"] is not None:
         _read_rate(found["number"], found["words"], values)
-    _read_label(message, found.start(), values)
-    for pattern in _POSTFIX:
-        hit = pattern.search(message)
+    _read_label(message[: start + count.start()], values)
+    for pattern, readers in _POSTFIX:
+        hit = pattern.search(message, found.end())
         if hit is not None:
-            read_groups(hit.groupdict(), values)
+            read_groups(hit, readers, values)
     return ProgressPoint("tqdm", is_bar=True, **values)
 
 
@@ -144,15 +153,13 @@ _PROGRESSBAR = line_format(
         {"is_bar": True},
     ),
     locate=(r"\(\d+ of \d+\) \|",),
-    hints=("Elapsed Time: ",),
     example=" 40% (40 of 100) |########            | Elapsed Time: 0:00:20 ETA:   0:00:30",
 )
 
 _KERAS = line_format(
     "keras",
     Grammar(
-        rf"(?<![\d/.])(?P<step>{INTEGER})/(?P<total>{INTEGER}|Unknown)\s\x1b?\[?0?m?"
-        r"\s?(?:\x1b\[\d{1,2}m)?(?:\[[=>.]{2,}\]|━{2,})",
+        rf"(?<![\d/.])(?P<step>{INTEGER})/(?P<total>{INTEGER})\s{{1,2}}(?:\[[=>.]{{2,}}\]|━{{2,}})",
         (
             rf"\s(?P<step_time_ms>{NUMBER})ms/(?:step|sample|epoch)",
             rf"\s(?P<step_time_seconds>{NUMBER})s/(?:step|sample|epoch)",
@@ -160,16 +167,29 @@ _KERAS = line_format(
         ),
         {"is_bar": True, "epoch_bar": True},
     ),
-    locate=(r"\d/\d+ \[[=>.]{2}", r"/\d+\D{1,8}━"),
-    hints=("[=", "[>", "[.", "━"),
+    locate=(r"\d/\d+ {1,2}\[[=>.]{2}", r"ms/step - "),
     example=" 120/1875 [=>............................] - ETA: 1:10 - 40ms/step - loss: 2.1034",
+)
+
+_RICH = line_format(
+    "rich_bar",
+    Grammar(
+        rf"━\s{{1,3}}(?P<step>{INTEGER})/(?P<total>{INTEGER})\s{{1,3}}(?P<elapsed>{CLOCK}) •",
+        (
+            rf"\s(?P<rate>{NUMBER})(?P<rate_unit>it/s)",
+            rf"\bEpoch (?P<epoch>{INTEGER})",
+            rf"\b(?:train_)?loss: (?P<loss>{NUMBER})",
+        ),
+        {"is_bar": True, "epoch_bar": True},
+    ),
+    locate=(r"\d/\d+ \d+:\d\d:\d\d •",),
+    example="Epoch 1/9  ━━━━━━━━━━ 12/100 0:00:05 • 0:00:40 2.30it/s v_num: 0 train_loss: 1.202",
 )
 
 FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "centernet",
         (r"\|Tot: [\d:]+ \|ETA: ",),
-        ("|Tot: ",),
         _parse_centernet,
         "ctdet/run |####   | train: [3][200/1000]|Tot: 0:02:00 |ETA: 0:08:00 |loss 1.9000"
         " |Data 0.010s(0.012s) |Net 0.600s",
@@ -178,12 +198,12 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "tqdm",
         (
-            r"\d/\d[\d.kMGT]* \[\d+( days?, )?\d*:\d\d",
-            r"\d ?\w+ \[\d+:\d\d[:\d]*(<[\d?]|, +[\d.?]+)",
+            r"[\d?kMGT] \[(\d+ days?, +)?\d+:\d\d[:\d]*<",
+            r"\d ?[A-Za-z]+ \[\d+:\d\d[:\d]*, +[\d.?]+ ?\S+/",
         ),
-        ("<", "/s]", "/s,", "/it"),
         _parse_tqdm,
         "Train:  12%|█▏        | 120/1000 [04:00<29:20,  2.00s/it, loss=1.92]",
     ),
+    _RICH,
     _KERAS,
 )

@@ -33,8 +33,6 @@ class ProgressFormat:
         Stable name, kept in `ProgressPoint.format`.
     locate
         Linear-time patterns that find candidate lines in a block of text, led by a rare literal.
-    hints
-        Literals of which every line of this format has at least one; a cheap test before `parse`.
     parse
         Reads a message (known prefixes may be left on it); null when it is not this format.
     example
@@ -43,7 +41,6 @@ class ProgressFormat:
 
     id: str
     locate: tuple[str, ...]
-    hints: tuple[str, ...]
     parse: Parser
     example: str
 
@@ -148,47 +145,57 @@ READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 """Group name -> the field it fills and how its text is read."""
 
 
-def read_groups(groups: dict[str, str | None], values: dict[str, Any]) -> None:
-    """Put what named groups caught into `values`, keeping what is already there."""
-    for name, text in groups.items():
-        if text is not None:
-            target, read = READERS[name]
-            if target not in values:
-                value = read(text)
-                if value is not None:
-                    values[target] = value
+_Reader = tuple[int, str, Callable[[str], Any]]
+
+
+def group_readers(pattern: re.Pattern[str]) -> tuple[_Reader, ...]:
+    """Return group index, field and reader of every named group of `pattern`."""
+    unknown = pattern.groupindex.keys() - READERS.keys()
+    if unknown:
+        raise KeyError(f"no reader for the groups {sorted(unknown)} of {pattern.pattern}")
+    return tuple((index, *READERS[name]) for name, index in pattern.groupindex.items())
+
+
+def read_groups(
+    found: re.Match[str], readers: tuple[_Reader, ...], values: dict[str, Any]
+) -> None:
+    """Put what the groups caught into `values`, keeping what is already there."""
+    for index, target, read in readers:
+        text = found[index]
+        if text is not None and target not in values:
+            value = read(text)
+            if value is not None:
+                values[target] = value
 
 
 def line_parser(format_id: str, grammar: Grammar) -> Parser:
     """Return the parser of `grammar`; it never raises, whatever the message."""
     head = re.compile(grammar.head)
-    fields = tuple(re.compile(pattern) for pattern in grammar.fields)
-    unknown = {name for pattern in (head, *fields) for name in pattern.groupindex} - READERS.keys()
-    if unknown:
-        raise KeyError(f"{format_id}: no reader for the groups {sorted(unknown)}")
+    head_readers = group_readers(head)
+    fields = tuple(
+        (pattern.search, group_readers(pattern)) for pattern in map(re.compile, grammar.fields)
+    )
+    constants = grammar.constants
+    without_rate = {name: value for name, value in constants.items() if name != "rate_unit"}
 
     def parse(message: str) -> ProgressPoint | None:
         found = head.search(message)
         if found is None:
             return None
         values: dict[str, Any] = {}
-        read_groups(found.groupdict(), values)
-        for pattern in fields:
-            hit = pattern.search(message)
+        read_groups(found, head_readers, values)
+        for search, readers in fields:
+            hit = search(message)
             if hit is not None:
-                read_groups(hit.groupdict(), values)
-        return ProgressPoint(format_id, **{**grammar.constants, **values})
+                read_groups(hit, readers, values)
+        known = constants if "rate" in values else without_rate
+        return ProgressPoint(format_id, **(known | values))
 
     return parse
 
 
 def line_format(
-    format_id: str,
-    grammar: Grammar,
-    *,
-    locate: tuple[str, ...],
-    hints: tuple[str, ...],
-    example: str,
+    format_id: str, grammar: Grammar, *, locate: tuple[str, ...], example: str
 ) -> ProgressFormat:
     """Return the format that `grammar` describes."""
-    return ProgressFormat(format_id, locate, hints, line_parser(format_id, grammar), example)
+    return ProgressFormat(format_id, locate, line_parser(format_id, grammar), example)

@@ -22,7 +22,6 @@ _ENGINE = line_format(
         rf"\bstep=(?P<step>{INTEGER}), skipped=(?P<skipped_total>{INTEGER}), lr=",
     ),
     locate=(r"step=\d+, skipped=\d+, lr=",),
-    hints=(", skipped=",),
     example="[2024-03-01 10:00:00,120] [INFO] [logging.py:96:log_dist] [Rank 0] step=200,"
     " skipped=1, lr=[0.0001], mom=[(0.9, 0.95)]",
 )
@@ -39,7 +38,6 @@ _TIMER = line_format(
         {"rate_unit": "samples/s"},
     ),
     locate=(r"SamplesPerSec=",),
-    hints=("SamplesPerSec=",),
     example="[2024-03-01 10:00:00,121] [INFO] [timer.py:260:stop] epoch=0/micro_step=200/"
     "global_step=200, RunningAvgSamplesPerSec=41.2, CurrSamplesPerSec=40.9, MemAllocated=9.1GB",
 )
@@ -53,7 +51,6 @@ _PIPELINE = line_format(
         {"rate_unit": "samples/s"},
     ),
     locate=(r"steps: \d+ loss: \S+ iter time \(s\): ",),
-    hints=(" iter time (s): ",),
     example="steps: 40 loss: 2.9135 iter time (s): 0.412 samples/sec: 620.600",
 )
 
@@ -65,7 +62,6 @@ _OVERFLOW = line_format(
         {"skipped": 1},
     ),
     locate=(r"OVERFLOW!",),
-    hints=("OVERFLOW!",),
     example="[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to"
     " 32768",
 )
@@ -79,7 +75,6 @@ _APEX_OVERFLOW = line_format(
         {"skipped": 1},
     ),
     locate=(r"Gradient overflow\.\s+Skipping step",),
-    hints=("Gradient overflow.",),
     example="Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 16384.0",
 )
 

@@ -36,7 +36,6 @@ _TRAIN = line_format(
         {"rate_unit": "it/s"},
     ),
     locate=(r"\{'loss': ",),
-    hints=("{'loss': ",),
     example="{'loss': 1.8102, 'grad_norm': 0.41, 'learning_rate': 2e-05, 'epoch': 0.12}",
 )
 
@@ -48,7 +47,6 @@ _REWARD = line_format(
         {"rate_unit": "it/s"},
     ),
     locate=(r"\{'(num_tokens|reward|objective)",),
-    hints=("{'num_tokens", "{'reward", "{'objective"),
     example="{'num_tokens': 120032.0, 'reward': 0.51, 'loss': 0.002, 'step_time': 12.5, 'epoch':"
     " 0.03}",
 )
@@ -65,7 +63,6 @@ _EVALUATION = line_format(
         {"phase": "evaluation"},
     ),
     locate=(r"'eval_\w+': ",),
-    hints=("'eval_",),
     example="{'eval_loss': 1.72, 'eval_runtime': 33.1, 'eval_samples_per_second': 30.2, 'epoch':"
     " 1.0}",
 )
@@ -81,7 +78,6 @@ _JSON = line_format(
         ),
     ),
     locate=(r'"current_steps": \d+',),
-    hints=('"current_steps": ',),
     example='{"current_steps": 40, "total_steps": 900, "loss": 1.32, "lr": 1e-05, "epoch": 0.13,'
     ' "percentage": 4.44, "elapsed_time": "0:03:20", "remaining_time": "1:11:40"}',
 )

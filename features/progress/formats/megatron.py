@@ -35,7 +35,6 @@ _MEGATRON = line_format(
         {"rate_unit": "samples/s"},
     ),
     locate=(r"iteration\s+\d+\s*/\s*\d+\s*\|",),
-    hints=("iteration ",),
     example=" iteration      120/   50000 | consumed samples:        61440 | elapsed time per"
     " iteration (ms): 5120.4 | learning rate: 1.000E-04 | global batch size:   512 | lm loss:"
     " 3.214500E+00 | loss scale: 65536.0 | grad norm: 0.812 | number of skipped iterations:   0 |"
@@ -48,12 +47,11 @@ _M4 = line_format(
         rf"\biteration:\s*(?P<step>{INTEGER})/(?P<total>{INTEGER})\s+\d+%\s*\|",
         (
             rf"elapsed time:\s*(?P<elapsed>{CLOCK})",
-            rf"\bper_token_loss:\s*(?P<loss>{NUMBER})",
-            rf"\bloss_scale:\s*(?P<loss_scale>{NUMBER})",
+            rf"per_token_loss:\s*(?P<loss>{NUMBER})",
+            rf"loss_scale:\s*(?P<loss_scale>{NUMBER})",
         ),
     ),
     locate=(r"iteration:\s*\d+/\d+\s+\d+%",),
-    hints=("iteration: ",),
     example="iteration:   800/200000   0% | elapsed time: 02:10:05 | per_token_loss: 3.4100 |"
     " lr: 9.000E-06 | num_opt_steps: 800 |",
 )
@@ -66,7 +64,6 @@ _VALIDATION = line_format(
         {"phase": "evaluation"},
     ),
     locate=(r"loss at iteration \d+",),
-    hints=("loss at iteration ",),
     example=" validation loss at iteration 1000 | lm loss value: 2.510000E+00 |"
     " lm loss PPL: 1.230000E+01 |",
 )

@@ -64,8 +64,7 @@ def _parse(message: str) -> ProgressPoint | None:
 FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "mlperf",
-        (r':::MLLOG \{.{0,200}"key": "(block|epoch|eval|tracked|throughput|train_loss)',),
-        (":::MLLOG",),
+        (r":::MLLOG \{",),
         _parse,
         '0: :::MLLOG {"namespace": "", "time_ms": 1700000000120, "event_type": "POINT_IN_TIME",'
         ' "key": "tracked_stats", "value": {"throughput": 2100.5}, "metadata": {"file": "train.py",'

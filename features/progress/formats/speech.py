@@ -23,13 +23,13 @@ _DLLOGGER = line_format(
         rf"(?P<epoch>{INTEGER}) \|? ?)?(?:Training )?"
         rf"[Ii]ter(?:ation)?:?\s{{1,9}}(?P<step>{INTEGER})(?:/(?P<total>{INTEGER}))?\s",
         (
-            rf"\btook\s{{1,4}}(?P<interval_seconds>{NUMBER}) s\b",
+            rf"took\s{{1,4}}(?P<interval_seconds>{NUMBER}) s\b",
             rf"\|\s{{1,4}}(?P<rate>{NUMBER}) (?P<rate_unit>[a-z]{{1,12}}/s)\b",
-            rf"\b(?:step_|train_)?loss ?:?\s{{1,4}}(?P<loss>{NUMBER})",
+            rf"loss ?:?\s{{1,4}}(?P<loss>{NUMBER})",
         ),
+        {"epoch_bar": True},
     ),
     locate=(r"\bDLL \d{4}-\S{5} \S+ - .{0,40}[Ii]ter",),
-    hints=("DLL ",),
     example="DLL 2022-06-14 10:00:53.659718 - epoch    1 | iter   12/48 | loss 40.97 | 5730.98"
     " frames/s | took 24.54 s | lrate 1.00e-03",
 )
@@ -37,14 +37,14 @@ _DLLOGGER = line_format(
 _DLLOGGER_EPOCH = line_format(
     "dllogger_epoch",
     Grammar(
-        rf"\bDLL \d{{4}}-\S{{5}} \S{{8,20}} - epoch\s{{1,9}}(?P<step>{INTEGER}) \|",
+        rf"\bDLL \d{{4}}-\S{{5}} \S{{8,20}} - epoch\s{{1,9}}(?P<step>{INTEGER}) \|"
+        r"\s{1,4}avg train ",
         (
-            rf"\bavg train (?P<rate_unit>[a-z]{{1,12}}/s)\s{{1,9}}(?P<rate>{NUMBER})",
-            rf"\btook\s{{1,4}}(?P<interval_seconds>{NUMBER}) s\b",
+            rf"avg train (?P<rate_unit>[a-z]{{1,12}}/s)\s{{1,9}}(?P<rate>{NUMBER})",
+            rf"took\s{{1,4}}(?P<interval_seconds>{NUMBER}) s\b",
         ),
     ),
-    locate=(r"\bDLL \d{4}-\S{5} \S+ - epoch\s+\d+ \|",),
-    hints=("DLL ",),
+    locate=(r"\bDLL \d{4}-\S{5} \S+ - epoch\s+\d+ \|\s+avg train ",),
     example="DLL 2022-06-14 10:20:53.659718 - epoch    1 | avg train utts/s 812.02 | took 340.2 s",
 )
 
@@ -53,15 +53,14 @@ _FLASHLIGHT = line_format(
     Grammar(
         rf"\bepoch:\s{{1,12}}(?P<epoch>{INTEGER}) \| nupdates:\s{{1,16}}(?P<step>{INTEGER}) \|",
         (
-            rf"\bbch\(ms\): (?P<step_time_ms>{NUMBER})",
-            rf"\bsmp\(ms\): (?P<data_ms>{NUMBER})",
-            rf"\bloss:\s{{1,12}}(?P<loss>{NUMBER})",
-            rf"\bthrpt\(sec/sec\): (?P<rate>{NUMBER})",
+            rf"bch\(ms\): (?P<step_time_ms>{NUMBER})",
+            rf"smp\(ms\): (?P<data_ms>{NUMBER})",
+            rf"loss:\s{{1,12}}(?P<loss>{NUMBER})",
+            rf"thrpt\(sec/sec\): (?P<rate>{NUMBER})",
         ),
         {"rate_unit": "sec/sec"},
     ),
     locate=(r"nupdates:\s+\d+ \|",),
-    hints=("nupdates:",),
     example="I0601 10:40:08.950882  1602 Train.cpp:345] epoch:        1 | nupdates:        2000 |"
     " lr: 0.084 | runtime: 00:20:49 | bch(ms): 624.90 | smp(ms): 0.58 | loss:   34.7160 |"
     " thrpt(sec/sec): 81.10",
@@ -78,7 +77,6 @@ _RETURNN = line_format(
         {"epoch_bar": True},
     ),
     locate=(r"\bep \d+ train, step \d+",),
-    hints=(" train, step ",),
     example="ep 3 train, step 40, ce 4.102, fer 0.801, mem_usage:cuda:0 6.5GB, 0.912 sec/step",
 )
 
@@ -88,14 +86,13 @@ _ESPNET = line_format(
         rf"\b(?P<epoch>{INTEGER})epoch:train:\d{{1,12}}-(?P<step>{INTEGER})batch: ",
         (
             # Its iter_time is the wait for the batch, train_time the whole step.
-            rf"\btrain_time=(?P<step_time_seconds>{NUMBER})",
-            rf"\biter_time=(?P<data_seconds>{NUMBER})",
-            rf"\bloss=(?P<loss>{NUMBER})",
+            rf"train_time=(?P<step_time_seconds>{NUMBER})",
+            rf"iter_time=(?P<data_seconds>{NUMBER})",
+            rf" loss=(?P<loss>{NUMBER})",
         ),
         {"epoch_bar": True},
     ),
     locate=(r"epoch:train:\d+-\d+batch: ",),
-    hints=("epoch:train:",),
     example="[node001] 2024-02-22 10:29:16,541 (trainer:672) INFO: 1epoch:train:51-100batch:"
     " iter_time=0.006, forward_time=0.210, loss=98.1, optim0_lr0=1.0e-04, train_time=0.812",
 )
@@ -105,12 +102,11 @@ _TRAIN_ITER = line_format(
     Grammar(
         rf"\bTrain iter\s{{1,12}}(?P<step>{INTEGER}) loss (?P<loss>{NUMBER})",
         (
-            rf"\bGrad Norm (?P<grad_norm>{NUMBER})",
+            rf"Grad Norm (?P<grad_norm>{NUMBER})",
             rf" (?P<step_time_seconds>{NUMBER})s/it",
         ),
     ),
     locate=(r"Train iter\s+\d+ loss ",),
-    hints=("Train iter",),
     example="Train iter       40 loss 9.316841 Grad Norm 1.800460 3.12s/it",
 )
 
@@ -118,10 +114,9 @@ _TRAINING_ITER = line_format(
     "niftynet",
     Grammar(
         rf"\bTraining iter (?P<step>{INTEGER}), .{{0,200}}?\((?P<step_time_seconds>{NUMBER})s\)",
-        (rf"\bloss=(?P<loss>{NUMBER})",),
+        (rf" loss=(?P<loss>{NUMBER})",),
     ),
     locate=(r"Training iter \d+, ",),
-    hints=("Training iter ",),
     example="INFO:niftynet:2019-02-04 10:22:25,146: Training iter 151, loss=0.3117 (2.145937s)",
 )
 

@@ -27,16 +27,15 @@ _FAIRSEQ = line_format(
     Grammar(
         rf"\| epoch (?P<epoch>{INTEGER}):\s{{1,9}}(?P<step>{INTEGER}) / (?P<total>{INTEGER}) ",
         (
-            rf"\bwps=(?P<rate>{NUMBER})",
-            rf"\bloss=(?P<loss>{NUMBER})",
-            rf"\b(?:gnorm)=(?P<grad_norm>{NUMBER})",
-            rf"\bloss_scale=(?P<loss_scale>{NUMBER})",
-            rf"\bwall=(?P<elapsed_seconds>{NUMBER})",
+            rf"wps=(?P<rate>{NUMBER})",
+            rf" loss=(?P<loss>{NUMBER})",
+            rf"gnorm=(?P<grad_norm>{NUMBER})",
+            rf"loss_scale=(?P<loss_scale>{NUMBER})",
+            rf" wall=(?P<elapsed_seconds>{NUMBER})",
         ),
         {"epoch_bar": True, "rate_unit": "words/s"},
     ),
     locate=(r"\| epoch \d+:\s+\d+ / \d+ ",),
-    hints=("| epoch ",),
     example="2021-03-12 10:29:31 | INFO | train_inner | epoch 001:    100 / 5000 loss=8.101,"
     " ppl=274.5, wps=40120, ups=2.1, wpb=19000, num_updates=100, lr=1e-05, gnorm=1.9, wall=52",
 )
@@ -46,13 +45,12 @@ _FAIRSEQ_VALID = line_format(
     Grammar(
         rf"\| valid(?:ation)? \| epoch (?P<epoch>{INTEGER}) \|",
         (
-            rf"\bnum_updates (?P<step>{INTEGER})",
+            rf"num_updates (?P<step>{INTEGER})",
             rf"\| loss (?P<loss>{NUMBER})",
         ),
         {"phase": "evaluation"},
     ),
     locate=(r"\| valid(ation)? \| epoch \d+ \|",),
-    hints=("| valid",),
     example="2021-03-12 21:29:31 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 2.506"
     " | wer 20.0408 | wps 783 | num_updates 27000",
 )
@@ -63,15 +61,14 @@ _OPENNMT = line_format(
         rf"\b(?:Step|Epoch\s{{1,4}}(?P<epoch>{INTEGER}),)\s{{1,9}}(?P<step>{INTEGER})/\s{{0,9}}"
         rf"(?P<total>{INTEGER});",
         (
-            rf"(?P<rate>{NUMBER})(?:/\s{{0,5}}\d{{1,9}})? (?:src )?tok/s",
+            rf"; {{1,9}}(?P<rate>{NUMBER})(?:/\s{{0,5}}\d{{1,9}})? (?:src )?tok/s",
             rf"; {{1,8}}(?P<elapsed_seconds>{INTEGER}) sec\b",
-            rf"(?P<elapsed>{CLOCK}) elapsed",
-            rf"\bxent: (?P<loss>{NUMBER})",
+            rf"; {{1,8}}(?P<elapsed>{CLOCK}) elapsed",
+            rf"xent: (?P<loss>{NUMBER})",
         ),
         {"rate_unit": "tokens/s"},
     ),
     locate=(r"(Step|Epoch\s+\d+,)\s+\d+/\s*\d+;",),
-    hints=("Step ", "Epoch "),
     example="[2022-03-01 10:00:00,100 INFO] Step 100/100000; acc: 5.30; ppl: 8120.2; xent: 9.00;"
     " lr: 0.00001; sents: 6400; bsz: 4012/3990; 5120/5010 tok/s;     78 sec;",
 )
@@ -88,7 +85,6 @@ _MARIAN = line_format(
         {"rate_unit": "words/s"},
     ),
     locate=(r"Ep\. \d+ : Up\. \d+ : ",),
-    hints=(" : Up. ",),
     example="[2022-03-01 10:00:00] Ep. 1 : Up. 500 : Sen. 32,000 : Cost 8.91 * 100,120 : Time"
     " 50.23s : 30120.50 words/s",
 )
@@ -102,7 +98,6 @@ _TF_TUTORIAL = line_format(
         {"rate_unit": "examples/s"},
     ),
     locate=(r"examples/sec; [\d.]+ sec/batch",),
-    hints=(" sec/batch)",),
     example="2018-06-11 10:33:17.831797: step 1200, loss = 1.98 (1134.5 examples/sec; 0.113"
     " sec/batch)",
 )
@@ -110,19 +105,17 @@ _TF_TUTORIAL = line_format(
 _TF_ESTIMATOR = line_format(
     "tf_estimator",
     Grammar(
-        rf"\bloss = (?P<loss>{NUMBER}), (?:global_)?step = (?P<step>{INTEGER})"
+        rf"loss = (?P<loss>{NUMBER}), (?:global_)?step = (?P<step>{INTEGER})"
         rf"(?: \((?P<interval_seconds>{NUMBER}) sec\))?",
     ),
     locate=(r"loss = \S+, (global_)?step = \d+",),
-    hints=("step = ",),
     example="INFO:tensorflow:loss = 1.2101, step = 1200 (9.120 sec)",
 )
 
 _TF_RATE = line_format(
     "tf_estimator",
-    Grammar(rf"\bglobal_step/sec: (?P<rate>{NUMBER})", (), {"rate_unit": "step/s"}),
+    Grammar(rf"global_step/sec: (?P<rate>{NUMBER})", (), {"rate_unit": "step/s"}),
     locate=(r"global_step/sec: ",),
-    hints=("global_step/sec: ",),
     example="INFO:tensorflow:global_step/sec: 10.9463",
 )
 
@@ -134,7 +127,6 @@ _TF_BENCHMARKS = line_format(
         {"rate_unit": "images/s"},
     ),
     locate=(r"\d\s+images/sec: ",),
-    hints=("images/sec: ",),
     example="40\timages/sec: 2145.6 +/- 1.2 (jitter = 3.1)\t7.912",
 )
 
@@ -144,13 +136,12 @@ _LANGUAGE_MODEL = line_format(
         rf"\| epoch\s{{1,4}}(?P<epoch>{INTEGER}) (?:step\s{{1,9}}\d{{1,12}} )?\|\s{{1,9}}"
         rf"(?P<step>{INTEGER})(?:/\s{{0,9}}(?P<total>{INTEGER}))? batches \|",
         (
-            rf"\bms/batch\s{{1,4}}(?P<step_time_ms>{NUMBER})",
-            rf"\bloss\s{{1,4}}(?P<loss>{NUMBER})",
+            rf"ms/batch\s{{1,4}}(?P<step_time_ms>{NUMBER})",
+            rf" loss\s{{1,4}}(?P<loss>{NUMBER})",
         ),
         {"epoch_bar": True},
     ),
     locate=(r"\d batches \| ",),
-    hints=(" batches |",),
     example="| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 35.50 | loss  7.60 | ppl  2001",
 )
 
@@ -158,11 +149,10 @@ _CAFFE = line_format(
     "caffe",
     Grammar(
         rf"\bIteration (?P<step>{INTEGER}) \((?P<rate>{NUMBER}) iter/s",
-        (rf"\bloss = (?P<loss>{NUMBER})",),
+        (rf" loss = (?P<loss>{NUMBER})",),
         {"rate_unit": "iter/s"},
     ),
     locate=(r"Iteration \d+ \([\d.e+-]+ iter/s",),
-    hints=("Iteration ",),
     example="I0910 10:00:00.120  1200 solver.cpp:218] Iteration 400 (2.10 iter/s, 9.5s/20 iters),"
     " loss = 1.812",
 )
@@ -174,7 +164,6 @@ _DARKNET = line_format(
         rf" (?P<step_time_seconds>{NUMBER}) seconds",
     ),
     locate=(r" avg( loss)?, \S+ rate, \S+ seconds",),
-    hints=(" rate, ",),
     example=" 1200: 1.120301, 1.201201 avg loss, 0.001000 rate, 5.512012 seconds, 76800 images",
 )
 
@@ -183,13 +172,12 @@ _CLIP = line_format(
     Grammar(
         rf"\bEpoch: (?P<epoch>{INTEGER})/\d{{1,9}}, Step: (?P<step>{INTEGER})/(?P<total>{INTEGER}),",
         (
-            rf"\bTime/step: (?P<step_time_seconds>{NUMBER})",
-            rf"\bLoss: (?P<loss>{NUMBER})",
+            rf"Time/step: (?P<step_time_seconds>{NUMBER})",
+            rf" Loss: (?P<loss>{NUMBER})",
         ),
         {"epoch_bar": True},
     ),
     locate=(r"Epoch: \d+/\d+, Step: \d+/\d+,",),
-    hints=(", Step: ",),
     example="02/09/2023 10:15:25 - INFO - Epoch: 1/30, Step: 40/951, Lr: 0.0000001, Loss: 3.298305,"
     " Time/step: 2.546119",
 )
@@ -198,7 +186,7 @@ _LEROBOT: Final = re.compile(
     rf"\bstep:(?P<step>\d{{1,9}}(?:\.\d{{1,3}})?[KMB]?) smpl:\S{{1,12}} .{{0,200}}?"
     rf"\bupdt_s:(?P<update>{NUMBER}) data_s:(?P<data>{NUMBER})"
 )
-_LEROBOT_LOSS: Final = re.compile(rf"\bloss:({NUMBER})")
+_LEROBOT_LOSS: Final = re.compile(rf" loss:({NUMBER})")
 
 
 def _parse_lerobot(message: str) -> ProgressPoint | None:
@@ -232,7 +220,6 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "lerobot",
         (r"updt_s:\S+ data_s:",),
-        ("updt_s:",),
         _parse_lerobot,
         "INFO 2025-07-11 08:20:13 ts/train.py:232 step:40 smpl:2K ep:8 epch:0.01 loss:1.051"
         " grdn:4.482 lr:1.8e-06 updt_s:0.302 data_s:0.010",

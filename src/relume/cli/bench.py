@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from relume.benchmarks.result import BenchResult
+    from relume.benchmarks.result import BenchResult, Measure
 
 app = typer.Typer(help="Run the benches and show their stored results.", no_args_is_help=True)
 
@@ -28,9 +28,7 @@ def list_benches(*, as_json: JsonOption = False) -> None:
     from relume.benchmarks.registry import BENCHES
 
     if as_json:
-        _print_json(
-            {"benches": [{"id": b.id, "shows": b.shows, "data": b.data} for b in BENCHES]}
-        )
+        _print_json({"benches": [{"id": b.id, "shows": b.shows, "data": b.data} for b in BENCHES]})
         return
     for bench in BENCHES:
         typer.echo(f"{bench.id:<15} {bench.shows}\n{'':<15} data: {bench.data}")
@@ -52,8 +50,10 @@ def run(
     from relume.benchmarks.result import store
     from relume.config import load_config
 
-    result = find(bench_id).run(data)
+    bench = find(bench_id)
+    # Before the run, which takes long: a bad configuration must not lose its result.
     folder = store_in or Path(load_config().settings.benchmarks.results_folder)
+    result = bench.run(data)
     path = store(result, folder)
     if as_json:
         _print_json(result.record())
@@ -63,10 +63,37 @@ def run(
     raise typer.Exit(0 if result.passed else 1)
 
 
+@app.command("table")
+def table(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False, readable=True)
+    ],
+    *,
+    results: Annotated[Path, typer.Option("--results", help="Folder of stored results.")] = Path(
+        "benchmarks/results"
+    ),
+    check: Annotated[bool, typer.Option("--check", help="Only say whether they differ.")] = False,
+) -> None:
+    """Render the marked tables of documents from stored results.
+
+    Exit code 0: written, or equal; 1: with --check, a document differs.
+    """
+    from relume.benchmarks.tables import update
+
+    differ = False
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        rendered = update(text, results)
+        differ = differ or rendered != text
+        if not check and rendered != text:
+            file.write_text(rendered, encoding="utf-8")
+    raise typer.Exit(int(check and differ))
+
+
 def _print_json(document: dict[str, Any]) -> None:
     import orjson
 
-    from relume.cli.output import SCHEMA_VERSION
+    from relume.records import SCHEMA_VERSION
 
     text = orjson.dumps({"schema_version": SCHEMA_VERSION, **document}, option=orjson.OPT_INDENT_2)
     typer.echo(text.decode())
@@ -88,7 +115,7 @@ def _print_table(result: BenchResult) -> None:
         typer.echo(f"  void: {result.void}")
 
 
-def _shown(measure: float | dict[str, float]) -> str:
+def _shown(measure: Measure) -> str:
     if isinstance(measure, dict):
         return f"{measure['value']:.4g} [{measure['low']:.3g}, {measure['high']:.3g}]"
     return f"{measure:.6g}"

@@ -16,7 +16,7 @@ def demo(*, folder: FolderOption = Path("relume-demo"), seed: SeedOption = None)
 
     Exit code 0: the report was written; 2: the folder can't be used.
     """
-    from relume.benchmarks.demo import diagnose_corpus
+    from relume.benchmarks.demo.bench import diagnose_corpus
     from relume.benchmarks.demo.corpus import SEED
     from relume.benchmarks.demo.report import render, write
     from relume.errors import InputError

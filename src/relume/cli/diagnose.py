@@ -115,7 +115,7 @@ def _diagnose_paths(analyzer: Analyzer, paths: list[str]) -> list[Diagnosed]:
 
 
 def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object]]:
-    from relume.cli.output import case_record
+    from relume.records import case_record
     from relume.ingest.cases import read_cases
 
     for case in read_cases(path):
@@ -123,7 +123,7 @@ def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object
 
 
 def _records(results: list[Diagnosed]) -> Iterator[dict[str, object]]:
-    from relume.cli.output import SCHEMA_VERSION, verdict_record
+    from relume.records import SCHEMA_VERSION, verdict_record
 
     for result in results:
         record = verdict_record(result.verdict, result.skipped)
@@ -133,7 +133,7 @@ def _records(results: list[Diagnosed]) -> Iterator[dict[str, object]]:
 def _write_document(results: list[Diagnosed]) -> None:
     import orjson
 
-    from relume.cli.output import SCHEMA_VERSION, verdict_record
+    from relume.records import SCHEMA_VERSION, verdict_record
 
     verdicts = [verdict_record(result.verdict, result.skipped) for result in results]
     document = {"schema_version": SCHEMA_VERSION, "verdicts": verdicts}

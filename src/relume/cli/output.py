@@ -1,83 +1,21 @@
-"""How results leave the program: verdicts as JSON records and as text for a person."""
+"""A verdict as text for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
-if TYPE_CHECKING:
-    from relume.ingest.skips import SkipCounts
-    from relume.verdict import Evidence, Locator, Mention, Verdict
+from relume.records import locator_record
+from relume.verdict import Locator, Verdict
 
-SCHEMA_VERSION = 1
-"""Version of every JSON document that the command line prints."""
+MAX_PROOF = 300
+"""Characters of the proving line that are shown."""
 
 
-def locator_record(where: Locator) -> dict[str, Any]:
-    """JSON form of a locator; null where not known."""
-    return {
-        "node": where.node,
-        "rank": where.rank,
-        "local_rank": where.local_rank,
-        "gpu": where.gpu,
-        "nic": where.nic,
-    }
+def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: Mapping[str, int]) -> str:
+    """Headline, the line that proves it, who, what to do, why, and what is missing.
 
-
-def case_record(verdict: Verdict) -> dict[str, Any]:
-    """JSON form of a verdict on a `--cases` record (DESIGN 11)."""
-    return {"id": verdict.attempt, **_body(verdict, with_files=False)}
-
-
-def verdict_record(verdict: Verdict, skipped: SkipCounts | None = None) -> dict[str, Any]:
-    """JSON form of a verdict on files: `attempt` and `files` stand for `id`."""
-    record = {"attempt": verdict.attempt, "files": list(verdict.files)}
-    record |= _body(verdict, with_files=True)
-    if skipped is not None:
-        record["skipped"] = skipped.as_dict()
-    return record
-
-
-def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
-    body = {
-        "kind": verdict.kind.value,
-        "cause": verdict.cause,
-        "domain": verdict.domain.value,
-        "root_cause_line": verdict.root_line,
-        "culprit": locator_record(verdict.culprit),
-        "mentions": [_mention(m, with_files=with_files) for m in verdict.mentions],
-        "retryable": verdict.retry.value,
-        "operation": verdict.operation,
-        "exclude_nodes": list(verdict.exclude_nodes),
-        "confidence": verdict.confidence,
-        "evidence": [_evidence(e, with_files=with_files) for e in verdict.evidence],
-        "missing_evidence": list(verdict.missing_evidence),
-        "rule": verdict.rule,
-        "why": list(verdict.why),
-    }
-    if with_files:
-        body["root_cause_file"] = verdict.root_file
-    return body
-
-
-def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:
-    record = locator_record(mention.where) | {"line": mention.line}
-    return record | {"file": mention.file} if with_files else record
-
-
-def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
-    record = {
-        "line": evidence.line,
-        "rule": evidence.rule,
-        "role": evidence.role,
-        "event_time": evidence.event_time,
-        "text": evidence.text,
-    }
-    return record | {"file": evidence.file} if with_files else record
-
-
-def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts) -> str:
-    """Human form: one headline, the line that proves it, who, what to do, what is missing."""
+    `summary` holds the rule's words for a person: what it means and what to do about it.
+    """
     meaning, advice = summary
     rows: list[tuple[str, str]] = [("attempt", verdict.attempt), ("verdict", _headline(verdict))]
     if meaning:
@@ -93,18 +31,23 @@ def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts
 
 
 def _headline(verdict: Verdict) -> str:
-    parts = [verdict.kind.value]
+    headline = verdict.kind.value
     if verdict.cause:
-        parts.append(f"{verdict.cause.replace('_', ' ')} ({verdict.domain.value})")
-    return ": ".join(parts) + f", confidence {verdict.confidence:.2f}"
+        headline += f": {verdict.cause.replace('_', ' ')} ({verdict.domain.value})"
+    return f"{headline}, confidence {verdict.confidence:.2f}"
 
 
-def _proof(verdict: Verdict) -> Sequence[tuple[str, str]]:
+def _proof(verdict: Verdict) -> list[tuple[str, str]]:
     if verdict.root_line is None:
-        return ()
+        return []
     where = ("line", f"{verdict.root_file}:{verdict.root_line + 1}")
-    text = next((e.text for e in verdict.evidence if e.line == verdict.root_line), None)
-    return (where, ("", text.strip()[:300])) if text else (where,)
+    found = (e.text for e in verdict.evidence if _is_root(verdict, e.file, e.line))
+    text = next(found, None)
+    return [where, ("line", text.strip()[:MAX_PROOF])] if text else [where]
+
+
+def _is_root(verdict: Verdict, file: str, line: int) -> bool:
+    return (file, line) == (verdict.root_file, verdict.root_line)
 
 
 def _where(where: Locator) -> str:

@@ -1,0 +1,423 @@
+"""Say how an attempt advances: well, slower, irregularly, waiting for input, not any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Final
+
+from relume.features.progress.markers import MarkerKind, Phase
+from relume.features.progress.pace import (
+    GATES,
+    Finding,
+    Gate,
+    Paces,
+    find_drift,
+    find_irregular,
+    find_shift,
+    find_waiting,
+    skip_warm_up,
+)
+from relume.features.progress.series import Sample, Series
+from relume.features.progress.tracker import ProgressTracker
+
+STOPPED_SECONDS: Final = 1800.0
+"""Silence of the progress lines, other lines going on, before a job counts as standing still."""
+STOPPED_GAPS: Final = 20.0
+"""The same in usual gaps between progress lines."""
+STOPPED_IN_PHASE_SECONDS: Final = 3600.0
+"""The same while an evaluation or a checkpoint is open."""
+IRREGULAR_SAMPLES: Final = {"printed": 6, "bar": 12}
+"""Samples needed, by measure; time stamps and rates hold too much else to call a run irregular."""
+DECIDING_SAMPLES: Final = 6
+"""Samples with which the best printer's judgement is final, whatever lesser ones show."""
+
+
+class ProgressState(StrEnum):
+    """How the attempt advances."""
+
+    NONE = "none"
+    """No progress line and no sign of a start."""
+    FRESH_START = "fresh_start"
+    """Started or restarted, no step since."""
+    ADVANCING = "advancing"
+    FINISHED = "finished"
+    """Came to its end by its own words, or to the last step."""
+    STOPPED = "stopped"
+    """Other lines go on, steps don't."""
+    SLOWING = "slowing"
+    IRREGULAR = "irregular"
+    DATA_BOUND = "data_bound"
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether this is one of the straggler's states."""
+        return self in {self.SLOWING, self.IRREGULAR, self.DATA_BOUND}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressAssessment:
+    """How an attempt advanced. Lines are 0-based within their file; null means unknown.
+
+    Attributes
+    ----------
+    state, reason
+        The verdict, and the words for it.
+    points
+        Progress lines of training and evaluation seen.
+    first_step, last_step
+        As printed by the printer judged.
+    last_line, last_file
+        The last line that brought something new.
+    step_seconds
+        Median time of one step after warm-up; null when only rates are printed.
+    slow_line, slow_file, slow_ratio
+        First line of the slow stretch, where a person would point, and how much slower it is.
+    nan_points, nan_line, nan_file, ends_in_nan
+        Lines with a loss or gradient norm that is not finite, the first one, and whether the
+        last known value is one.
+    skipped_steps
+        Steps given up for overflow.
+    loss_scale
+        The last one printed.
+    restarts
+        Times the step number fell back: lost work, not a fault.
+    open_phase
+        An evaluation or checkpoint that began and did not end.
+    seconds_without_progress
+        From the last new step to the last clock of any line; null without clocks.
+    """
+
+    state: ProgressState
+    reason: str
+    points: int = 0
+    first_step: int | None = None
+    last_step: int | None = None
+    last_line: int | None = None
+    last_file: str | None = None
+    step_seconds: float | None = None
+    slow_line: int | None = None
+    slow_file: str | None = None
+    slow_ratio: float | None = None
+    nan_points: int = 0
+    nan_line: int | None = None
+    nan_file: str | None = None
+    ends_in_nan: bool = False
+    skipped_steps: int = 0
+    loss_scale: float | None = None
+    restarts: int = 0
+    open_phase: Phase | None = None
+    seconds_without_progress: float | None = None
+
+
+def assess(tracker: ProgressTracker) -> ProgressAssessment:
+    """Judge the progress collected so far. Cost: a few milliseconds at most.
+
+    Examples
+    --------
+    >>> from relume.features.progress.parse import parse_progress
+    >>> tracker = ProgressTracker()
+    >>> for line, ms in enumerate((412, 413, 411, 412, 830, 842)):
+    ...     point = parse_progress(f"iter {100 + line}: loss 3.1, time {ms}.00ms")
+    ...     tracker.add_point(point, line=line, file="log")
+    >>> verdict = assess(tracker)
+    >>> verdict.state, verdict.slow_line
+    (<ProgressState.SLOWING: 'slowing'>, 4)
+    """
+    judged = _judged_series(tracker)
+    state, reason, finding = _judge(tracker, judged)
+    best = judged[0] if judged else None
+    numerics, nan, last = tracker.numerics, tracker.numerics.first_nan, tracker.last_progress
+    return ProgressAssessment(
+        state=state,
+        reason=reason,
+        points=tracker.points,
+        first_step=best.first_step if best else None,
+        last_step=best.last_step if best else None,
+        last_line=last.line if last else None,
+        last_file=last.file if last else None,
+        step_seconds=_step_seconds(judged),
+        slow_line=finding.at.line if finding else None,
+        slow_file=finding.at.file if finding else None,
+        slow_ratio=finding.ratio if finding else None,
+        nan_points=numerics.nan_points,
+        nan_line=nan.line if nan else None,
+        nan_file=nan.file if nan else None,
+        ends_in_nan=numerics.last_is_nan,
+        skipped_steps=max(numerics.skipped_steps, numerics.skipped_total),
+        loss_scale=numerics.loss_scale,
+        restarts=max((series.restarts for series in judged), default=0),
+        open_phase=tracker.open_phase,
+        seconds_without_progress=_silence(tracker),
+    )
+
+
+_Judgement = tuple[ProgressState, str, Finding | None]
+
+
+def _judge(tracker: ProgressTracker, judged: list[Series]) -> _Judgement:
+    restart = tracker.markers.get(MarkerKind.RESTART)
+    last = tracker.last_progress
+    if last is None:
+        if restart is None and tracker.started is None:
+            return ProgressState.NONE, "no progress line was seen", None
+        return ProgressState.FRESH_START, "it started, and no step was seen since", None
+    end = _find_end(tracker, judged)
+    if end is not None:
+        return ProgressState.FINISHED, end, None
+    if restart is not None and restart.order > last.order:
+        return ProgressState.FRESH_START, "it started again, and no step was seen since", None
+    stop = _find_stop(tracker, judged)
+    if stop is not None:
+        return ProgressState.STOPPED, stop, None
+    return _judge_pace(judged)
+
+
+def _find_end(tracker: ProgressTracker, judged: list[Series]) -> str | None:
+    last, end = tracker.last_progress, tracker.markers.get(MarkerKind.CLEAN_END)
+    restart = tracker.markers.get(MarkerKind.RESTART)
+    if end is not None and last is not None and end.order > last.order:
+        if restart is None or restart.order < end.order:
+            return "the job says that it came to its end"
+    newest = max(judged, key=lambda series: series.order, default=None)
+    start = tracker.last_start
+    if last is not None and start is not None and start.order > last.order:
+        return None
+    if newest is None or newest.total is None or newest.epoch_bar or newest.last_step is None:
+        return None
+    if newest.last_step >= newest.total > 1:
+        return f"step {newest.last_step} of {newest.total} is done"
+    return None
+
+
+def _silence(tracker: ProgressTracker) -> float | None:
+    if tracker.last_clock is None or tracker.progress_time is None:
+        return None
+    return max(0.0, (tracker.last_clock - tracker.progress_time) / 1e6)
+
+
+def _find_stop(tracker: ProgressTracker, judged: list[Series]) -> str | None:
+    silence = _silence(tracker)
+    if silence is None:
+        return None
+    least = STOPPED_SECONDS if tracker.open_phase is None else STOPPED_IN_PHASE_SECONDS
+    if silence < max(least, STOPPED_GAPS * _usual_gap(tracker, judged)):
+        return None
+    where = f" after an open {tracker.open_phase}" if tracker.open_phase else ""
+    return f"no step for {silence / 60.0:.0f} minutes{where} while other lines go on"
+
+
+def _usual_gap(tracker: ProgressTracker, judged: list[Series]) -> float:
+    """Return the usual seconds between progress lines; a step's time where lines have no clock."""
+    if len(tracker.gaps) >= 2:
+        return median(tracker.gaps) / 1e6
+    for series in judged:
+        spans = [
+            sample.steps * seconds
+            for sample in series.kept.samples()
+            if sample.steps and (seconds := _seconds(sample, is_bar=series.is_bar)) is not None
+        ]
+        if spans:
+            return median(spans)
+    return _step_seconds(judged) or 0.0
+
+
+def _judged_series(tracker: ProgressTracker) -> list[Series]:
+    """Return the best training printer of each format, the most telling format first.
+
+    A printed time tells more than a bar; of bars, the one that ran longest is the training's.
+    """
+    best: dict[str, Series] = {}
+    for series in tracker.series():
+        if series.phase == Phase.TRAIN and series.order > 0:
+            known = best.get(series.format)
+            if known is None or _weight(series) > _weight(known):
+                best[series.format] = series
+    return sorted(best.values(), key=_weight, reverse=True)
+
+
+def _weight(series: Series) -> tuple[bool, bool, float]:
+    samples = series.kept.samples()
+    printed = sum(sample.printed_seconds is not None or sample.rate is not None for sample in samples)
+    if series.is_bar:
+        spent = sum((sample.elapsed_delta or 0.0) * sample.steps for sample in samples)
+        return False, False, spent
+    return len(samples) >= 3, printed * 2 > len(samples), float(len(samples))
+
+
+def _judge_pace(judged: list[Series]) -> _Judgement:
+    for series in judged:
+        paces = _paces(series)
+        if paces is None:
+            continue
+        steady = skip_warm_up(paces)
+        for look in (_look_for_waiting, _look_for_shift, _look_for_irregular, _look_for_drift):
+            verdict = look(paces, steady, _second_measure(series))
+            if verdict is not None:
+                return verdict
+        if len(steady.values) >= DECIDING_SAMPLES:
+            break
+    return ProgressState.ADVANCING, "steps go on at a usual pace", None
+
+
+def _look_for_waiting(_: Paces, steady: Paces, __: Paces | None) -> _Judgement | None:
+    finding = find_waiting(steady)
+    if finding is None:
+        return None
+    return ProgressState.DATA_BOUND, "most of each step is spent waiting for input", finding
+
+
+def _look_for_shift(_: Paces, steady: Paces, second: Paces | None) -> _Judgement | None:
+    for gate in GATES[steady.measure]:
+        finding = find_shift(steady, gate)
+        if finding is not None and (second is None or _agrees(second, finding, gate)):
+            return ProgressState.SLOWING, _slower(finding), finding
+    return None
+
+
+def _look_for_irregular(paces: Paces, steady: Paces, _: Paces | None) -> _Judgement | None:
+    least = IRREGULAR_SAMPLES.get(steady.measure)
+    if least is None or len(steady.values) < least:
+        return None
+    finding = find_irregular(steady, paces)
+    if finding is None:
+        return None
+    words = f"steps take {finding.ratio:.1f} times the usual time again and again"
+    return ProgressState.IRREGULAR, words, finding
+
+
+def _look_for_drift(_: Paces, steady: Paces, second: Paces | None) -> _Judgement | None:
+    if steady.measure not in {"printed", "rate"} or second is not None:
+        return None
+    finding = find_drift(steady)
+    return None if finding is None else (ProgressState.SLOWING, _slower(finding), finding)
+
+
+def _slower(finding: Finding) -> str:
+    return f"steps take {finding.ratio:.2f} times as long since step {finding.at.step}"
+
+
+def _agrees(second: Paces, finding: Finding, gate: Gate) -> bool:
+    """Whether the printed rate fell where the printed time rose: a larger batch is not slower."""
+    before = [
+        value
+        for value, sample in zip(second.values, second.samples, strict=True)
+        if sample.line < finding.at.line
+    ]
+    after = second.values[len(before) :]
+    if not before or not after:
+        return True
+    return median(after) >= (1.0 + (gate.ratio - 1.0) / 2.0) * median(before)
+
+
+def _usable(series: Series) -> list[Sample]:
+    """Return the samples of the last segment that nothing else disturbed."""
+    return [
+        sample
+        for sample in series.kept.samples()
+        if sample.segment == series.segment and not sample.disturbed
+    ]
+
+
+def _printed(sample: Sample) -> float | None:
+    return sample.printed_seconds
+
+
+def _per_rate(sample: Sample) -> float | None:
+    return 1.0 / sample.rate if sample.rate else None
+
+
+def _elapsed(sample: Sample) -> float | None:
+    return sample.elapsed_delta
+
+
+def _clock(sample: Sample) -> float | None:
+    return sample.clock_delta
+
+
+_Reader = Callable[[Sample], float | None]
+_MEASURES: Final[tuple[tuple[str, _Reader], ...]] = (
+    ("printed", _printed),
+    ("rate", _per_rate),
+    ("clock", _elapsed),
+    ("clock", _clock),
+)
+_BAR_MEASURES: Final[tuple[tuple[str, _Reader], ...]] = (("printed", _printed), ("bar", _elapsed))
+
+
+def _collect(measure: str, read: _Reader, samples: list[Sample]) -> Paces:
+    pairs = [
+        (value, sample)
+        for sample in samples
+        if (value := read(sample)) is not None and 0.0 < value < float("inf")
+    ]
+    return Paces(measure, tuple(value for value, _ in pairs), tuple(sample for _, sample in pairs))
+
+
+def _paces(series: Series) -> Paces | None:
+    """Return the series by its best measure: the first that most of its samples have."""
+    samples = _usable(series)
+    for measure, read in _BAR_MEASURES if series.is_bar else _MEASURES:
+        paces = _collect(measure, read, samples)
+        if len(paces.values) >= max(2, len(samples) // 2):
+            return _by_difference(paces) if _is_cumulative(paces) else paces
+    return None
+
+
+def _second_measure(series: Series) -> Paces | None:
+    """Return the printed rates beside printed times, null unless nearly every line has both."""
+    samples = _usable(series)
+    both = [s for s in samples if s.printed_seconds is not None and s.rate]
+    return _collect("rate", _per_rate, both) if len(both) * 5 >= len(samples) * 4 and both else None
+
+
+def _is_cumulative(paces: Paces) -> bool:
+    """Whether a printed ``time`` is the clock of the job rather than a step's.
+
+    Such a clock only grows, by about the same from line to line, and by as much as it says.
+    """
+    values = paces.values
+    if paces.measure != "printed" or len(values) < 4:
+        return False
+    growth = [later - earlier for earlier, later in zip(values, values[1:], strict=False)]
+    if min(growth) <= 0.0 or max(growth) > 3.0 * median(growth):
+        return False
+    return values[-1] - values[0] >= 0.5 * values[-1] * (1.0 - 1.0 / len(values))
+
+
+def _by_difference(paces: Paces) -> Paces:
+    pairs = [
+        ((after - before) / sample.steps, sample)
+        for before, after, sample in zip(
+            paces.values, paces.values[1:], paces.samples[1:], strict=False
+        )
+        if sample.steps
+    ]
+    return Paces("clock", tuple(value for value, _ in pairs), tuple(sample for _, sample in pairs))
+
+
+def _seconds(sample: Sample, *, is_bar: bool) -> float | None:
+    for value in (
+        sample.printed_seconds,
+        sample.elapsed_delta,
+        None if is_bar else sample.clock_delta,
+    ):
+        if value is not None and value > 0.0:
+            return value
+    return None
+
+
+def _step_seconds(judged: list[Series]) -> float | None:
+    for series in judged:
+        paces = _paces(series)
+        if paces is not None and paces.measure != "rate":
+            steady = skip_warm_up(paces).values or paces.values
+            if steady:
+                return median(steady)
+        known = [_seconds(sample, is_bar=series.is_bar) for sample in _usable(series)]
+        values = [value for value in known if value is not None]
+        if values:
+            return median(values)
+    return None

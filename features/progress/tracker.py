@@ -1,0 +1,193 @@
+"""Collect the progress of one attempt, in bounded memory, line by line."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from relume.features.progress.markers import Marker, MarkerKind, Phase
+from relume.features.progress.series import Series
+
+if TYPE_CHECKING:
+    from relume.features.progress.point import ProgressPoint
+
+MAX_SERIES: Final = 64
+"""Printers followed at once; the one silent for longest goes first."""
+MAX_PRINTERS: Final = 16
+"""Printers of one format followed; more ranks of the same job say the same."""
+GAPS: Final = 256
+"""Gaps between progress lines kept, for the usual gap."""
+SIDE_PHASES: Final = frozenset({Phase.EVALUATION, Phase.CHECKPOINT})
+COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
+"""Phases whose points are the job's own work; bars of loading files are not."""
+
+_Key = tuple[str, str, int | None, str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line stands: its number in its file, and its number among all lines fed."""
+
+    line: int
+    file: str
+    order: int
+
+
+@dataclass(slots=True)
+class Numerics:
+    """What was seen of the model's numbers."""
+
+    nan_points: int = 0
+    first_nan: Place | None = None
+    last_is_nan: bool = False
+    skipped_steps: int = 0
+    skipped_total: int = 0
+    loss_scale: float | None = None
+
+    def update(self, point: ProgressPoint, place: Place) -> None:
+        """Take the numbers of one new point in."""
+        seen = [value for value in (point.loss, point.grad_norm) if value is not None]
+        if seen:
+            self.last_is_nan = any(not math.isfinite(value) for value in seen)
+            if self.last_is_nan:
+                self.nan_points += 1
+                self.first_nan = self.first_nan or place
+        if point.loss_scale is not None:
+            self.loss_scale = point.loss_scale
+        self.skipped_steps += point.skipped or 0
+        self.skipped_total = max(self.skipped_total, point.skipped_total or 0)
+
+
+@dataclass(slots=True)
+class ProgressTracker:
+    """The progress of one attempt so far.
+
+    Feed lines in the order of the log (file by file where there are several). Times are UTC
+    microseconds; null where a line has no clock. `add_clocked_line` is for lines of the job's own
+    output and its wrapper's only: a kernel log goes on whatever the job does.
+
+    Memory: at most `MAX_SERIES` printers with about a thousand samples each.
+    """
+
+    points: int = 0
+    """Lines of training and evaluation progress, repeated ones included."""
+    numerics: Numerics = field(default_factory=Numerics)
+    last_progress: Place | None = None
+    """The last line that brought a new step, of training or of evaluation."""
+    progress_time: int | None = None
+    """When anything last advanced; the first clock after it where the line itself has none."""
+    last_clock: int | None = None
+    """The latest clock of any line."""
+    open_phase: Phase | None = None
+    """An evaluation or a checkpoint that began and did not end."""
+    started: Place | None = None
+    """The first line that says that training begins (a bar at zero counts as one)."""
+    last_start: Place | None = None
+    """The last training bar that stood at zero."""
+    markers: dict[MarkerKind, Place] = field(default_factory=dict)
+    """The last marker of each kind, evaluations and checkpoints left out."""
+    gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
+    """Microseconds between progress lines with clocks."""
+    _series: dict[_Key, Series] = field(default_factory=dict)
+    _order: int = 0
+    _awaits_clock: bool = False
+
+    def series(self) -> list[Series]:
+        """Return the printers followed, the one that advanced last at the end."""
+        return list(self._series.values())
+
+    def add_point(
+        self,
+        point: ProgressPoint,
+        *,
+        line: int,
+        file: str,
+        rank: int | None = None,
+        event_time: int | None = None,
+    ) -> bool:
+        """Take one progress line in; return whether it brought a new step."""
+        self._order += 1
+        place = Place(line, file, self._order)
+        if point.phase in SIDE_PHASES:
+            self._disturb(file)
+        series = self._follow(point, file, rank)
+        is_new = series is not None and series.advance(
+            point, line=line, file=file, event_time=event_time
+        )
+        if event_time is not None:
+            self._note_clock(event_time)
+        if point.is_bar and point.step == 0:
+            self.started = self.started or place
+            if point.phase == Phase.TRAIN:
+                self.last_start = place
+            return
+        counts = point.phase in COUNTED_PHASES
+        self.points += counts
+        if series is not None and is_new:
+            series.order = self._order
+        if is_new or (point.step is None and point.skipped):
+            self.numerics.update(point, place)
+            self._note_progress(place if counts else None, event_time)
+
+    def add_marker(
+        self, marker: Marker, *, line: int, file: str, event_time: int | None = None
+    ) -> None:
+        """Take one marker line in."""
+        self._order += 1
+        kind, phase = marker.kind, marker.phase
+        if event_time is not None:
+            self._note_clock(event_time)
+        if phase in SIDE_PHASES:
+            self._disturb(file)
+            self.open_phase = phase if kind is MarkerKind.PHASE_BEGIN else None
+            return
+        if kind is MarkerKind.RESTART:
+            for key, series in self._series.items():
+                if key[3] == file:
+                    series.announce_restart()
+        place = Place(line, file, self._order)
+        if kind is MarkerKind.PHASE_BEGIN:
+            self.started = self.started or place
+        self.markers[kind] = place
+
+    def add_clocked_line(self, event_time: int, line: int) -> None:  # noqa: ARG002
+        """Note that the job's output went on at this time. `line` is for callers' symmetry."""
+        self._note_clock(event_time)
+
+    def _note_clock(self, event_time: int) -> None:
+        if self._awaits_clock:
+            self.progress_time, self._awaits_clock = event_time, False
+        if self.last_clock is None or event_time > self.last_clock:
+            self.last_clock = event_time
+
+    def _note_progress(self, place: Place | None, event_time: int | None) -> None:
+        if place is not None:
+            self.last_progress, self.open_phase = place, None
+        if event_time is None:
+            self._awaits_clock = True
+            return
+        if self.progress_time is not None and not self._awaits_clock:
+            self.gaps.append(max(0, event_time - self.progress_time))
+        self._awaits_clock = False
+        self.progress_time = event_time
+
+    def _disturb(self, file: str) -> None:
+        for key, series in self._series.items():
+            if key[3] == file and series.phase == Phase.TRAIN:
+                series.disturb()
+
+    def _follow(self, point: ProgressPoint, file: str, rank: int | None) -> Series | None:
+        """Return the series of the point's printer, null when there are too many printers."""
+        key = (point.format, point.phase, point.total if point.is_bar else None, file, rank)
+        series = self._series.pop(key, None)
+        if series is None:
+            printers = sum(known[:2] == key[:2] for known in self._series)
+            if printers >= MAX_PRINTERS and rank is not None:
+                return None
+            if len(self._series) >= MAX_SERIES:
+                del self._series[next(iter(self._series))]
+            series = Series(point.format, point.phase, point.is_bar)
+        self._series[key] = series
+        return series

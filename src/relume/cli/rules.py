@@ -1,0 +1,176 @@
+"""`relume rules`: show the signature rules, and test them on their own samples."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from relume.records import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from relume.errors import RuleError
+    from relume.events import LogLine
+    from relume.models.signatures.checks import Report
+    from relume.models.signatures.rule import Signature
+
+EXIT_FINDING = 1
+EXIT_BAD_RULES = 2
+
+app = typer.Typer(help="Signature rules: list, test.", no_args_is_help=True, rich_markup_mode=None)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+RulesOption = Annotated[
+    list[Path] | None,
+    typer.Option("--rules", help="More rules: a file or a folder.", show_default=False),
+]
+FamilyOption = Annotated[
+    str | None, typer.Option("--family", help="Only this family, such as nccl.", show_default=False)
+]
+RoleOption = Annotated[
+    str | None, typer.Option("--role", help="Only this role, such as root.", show_default=False)
+]
+PathsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Rule files or folders of your own (TOML).", show_default=False),
+]
+EngineOption = Annotated[str, typer.Option("--engine", help="hyperscan or re2: the same hits.")]
+
+
+@app.command("list")
+def list_rules(
+    *,
+    family: FamilyOption = None,
+    role: RoleOption = None,
+    rules: RulesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the rules: what each recognises, whom it blames, whether a retry helps.
+
+    A table on a terminal, lines of tab-separated fields elsewhere.
+    """
+    from relume.models.signatures.loader import load_catalogue
+    from relume.models.signatures.rule import Role
+
+    catalogue = load_catalogue(rules or [])
+    chosen = list(catalogue.signatures)
+    if family is not None:
+        _known("--family", family, {rule.category for rule in chosen})
+        chosen = [rule for rule in chosen if rule.category == family]
+    if role is not None:
+        _known("--role", role, list(Role))
+        chosen = [rule for rule in chosen if rule.role == role]
+    if as_json:
+        records = [_rule_record(rule) for rule in chosen]
+        _write_json({"content_hash": catalogue.content_hash, "rules": records})
+    elif sys.stdout.isatty():
+        _write_table(chosen)
+    else:
+        for rule in chosen:
+            typer.echo("\t".join(_cells(rule)))
+
+
+@app.command("test")
+def check_rules(
+    paths: PathsArgument = None, *, engine: EngineOption = "hyperscan", as_json: JsonOption = False
+) -> None:
+    """Run the samples of all rules, packaged and your own, and report rules that overlap.
+
+    Every positive sample must be hit by its rule and no negative one. Exit code 0: all are right;
+    1: a sample fails; 2: a rule file can't be used (every error is listed).
+    """
+    from relume.models.signatures.checks import check_catalogue
+    from relume.models.signatures.loader import read_rules
+    from relume.models.signatures.ruleset import Catalogue
+
+    _known("--engine", engine, ("hyperscan", "re2"))
+    signatures, errors = read_rules(paths or [])
+    report = check_catalogue(Catalogue.of(signatures), _sample_parser(), prefer=engine)
+    if as_json:
+        _write_json(_report_record(report, errors))
+    else:
+        _write_report(report)
+    for error in errors:
+        typer.echo(f"relume: {error}", err=True)
+    if errors:
+        raise typer.Exit(EXIT_BAD_RULES)
+    raise typer.Exit(EXIT_FINDING if report.failures else 0)
+
+
+def _sample_parser() -> Callable[[str], LogLine]:
+    from relume.ingest.loglines import LineParser
+
+    parser = LineParser("sample")
+    return lambda text: parser.parse(text, 0, 0)
+
+
+def _known(option: str, value: str, values: Iterable[str]) -> None:
+    from relume.errors import InputError, did_you_mean
+
+    if value not in values:
+        expected = "one of " + ", ".join(sorted(values))
+        raise InputError(
+            f"unknown {option}",
+            found=repr(value),
+            expected=expected,
+            hint=did_you_mean(value, values),
+        )
+
+
+_COLUMNS = ("id", "family", "role", "domain", "retry", "exclude", "summary")
+
+
+def _cells(rule: Signature) -> tuple[str, ...]:
+    return (
+        *(rule.id, rule.category, rule.role.value, rule.domain.value),
+        *(rule.retry.value, rule.exclude.value, rule.summary),
+    )
+
+
+def _write_table(rules: list[Signature]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*_COLUMNS, title=f"{len(rules)} rules", title_justify="left")
+    for rule in rules:
+        table.add_row(*map(escape, _cells(rule)))
+    Console().print(table)
+
+
+def _rule_record(rule: Signature) -> dict[str, Any]:
+    record = asdict(rule)
+    record["family"] = record.pop("category")
+    record["verify"] = None if rule.verify is None else rule.verify.pattern
+    record["captures"] = [expression.pattern for expression in rule.captures]
+    return record
+
+
+def _report_record(report: Report, errors: list[RuleError]) -> dict[str, Any]:
+    passed = not errors and not report.failures
+    return {"pass": passed, "errors": [str(error) for error in errors], **asdict(report)}
+
+
+def _write_report(report: Report) -> None:
+    from relume.models.signatures.checks import describe_failure, describe_overlap
+
+    for failure in report.failures:
+        typer.echo(f"fail: {describe_failure(failure)}")
+    for overlap in report.overlaps:
+        typer.echo(f"note: {describe_overlap(overlap)}")
+    typer.echo(
+        f"{report.rules} rules, {report.samples} samples: {len(report.failures)} failures,"
+        f" {len(report.overlaps)} overlaps ({report.engine})"
+    )
+
+
+def _write_json(document: dict[str, Any]) -> None:
+    import orjson
+
+    record = {"schema_version": SCHEMA_VERSION, **document}
+    sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n")

@@ -1,0 +1,76 @@
+"""JSON forms of verdicts: what the command line, the benches and later the API print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from relume.verdict import Evidence, Locator, Mention, Verdict
+
+SCHEMA_VERSION = 1
+"""Version of every JSON document that Relume prints."""
+
+
+def locator_record(where: Locator) -> dict[str, Any]:
+    """JSON form of a locator; null where not known."""
+    return {
+        "node": where.node,
+        "rank": where.rank,
+        "local_rank": where.local_rank,
+        "gpu": where.gpu,
+        "nic": where.nic,
+    }
+
+
+def case_record(verdict: Verdict) -> dict[str, Any]:
+    """JSON form of a verdict on a `--cases` record (DESIGN 11)."""
+    return {"id": verdict.attempt, **_body(verdict, with_files=False)}
+
+
+def verdict_record(verdict: Verdict, skipped: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """JSON form of a verdict on files: `attempt` and `files` stand for `id`.
+
+    `root_cause_file` says which file `root_cause_line` counts in; `skipped` what was not read.
+    """
+    record: dict[str, Any] = {"attempt": verdict.attempt, "files": list(verdict.files)}
+    record |= _body(verdict, with_files=True)
+    record["skipped"] = dict(skipped or {})
+    return record
+
+
+def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "kind": verdict.kind.value,
+        "cause": verdict.cause,
+        "domain": verdict.domain.value,
+        "root_cause_line": verdict.root_line,
+        "culprit": locator_record(verdict.culprit),
+        "mentions": [_mention(m, with_files=with_files) for m in verdict.mentions],
+        "retryable": verdict.retry.value,
+        "operation": verdict.operation,
+        "exclude_nodes": list(verdict.exclude_nodes),
+        "confidence": verdict.confidence,
+        "evidence": [_evidence(e, with_files=with_files) for e in verdict.evidence],
+        "missing_evidence": list(verdict.missing_evidence),
+        "rule": verdict.rule,
+        "why": list(verdict.why),
+    }
+    if with_files:
+        body["root_cause_file"] = verdict.root_file
+    return body
+
+
+def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:
+    record = locator_record(mention.where) | {"line": mention.line}
+    return record | {"file": mention.file} if with_files else record
+
+
+def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "line": evidence.line,
+        "rule": evidence.rule,
+        "role": evidence.role,
+        "event_time": evidence.event_time,
+        "text": evidence.text,
+    }
+    return record | {"file": evidence.file} if with_files else record

@@ -1,0 +1,190 @@
+"""What can be configured: each setting with its unit, its default and why.
+
+The words under a setting are its documentation: they go into `relume config schema` and into
+`docs/configuration.md`. `relume.config` says where the values come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from inspect import cleandoc
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+FOLDER_SETTINGS = frozenset({"rules.folders", "benchmarks.results_folder"})
+"""Relative ones start at the folder of the file that sets them."""
+
+
+def _known_zone(name: str) -> str:
+    # UTC needs no zone database, which small containers don't have.
+    if name != "UTC":
+        try:
+            ZoneInfo(name)
+        except (OSError, ValueError, LookupError) as error:
+            raise ValueError("UTC or an IANA zone such as Europe/Paris") from error
+    return name
+
+
+def _linear_time(pattern: str) -> str:
+    import re2  # noqa: PLC0415 - 20 ms that only a configured pattern has to pay
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0].decode()
+        raise ValueError(f"an RE2 expression, without lookaround ({reason})") from error
+    return pattern
+
+
+FolderPath = Annotated[str, Field(min_length=1)]
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_linear_time)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
+
+
+class ClusterSettings(_Section):
+    """The cluster that is being watched."""
+
+    name: str = Field(default="local", pattern=r"^[^/@\s]+$")
+    """Slurm's `ClusterName`, a part of every attempt's identity.
+
+    The default suits one machine and logs without a cluster. Job ids are unique only within one
+    cluster: give every cluster that shares a data folder its own name, and don't change it later,
+    or old attempts count as another cluster's."""
+
+    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    """The zone of clocks that print none, as an IANA name.
+
+    Slurm and most frameworks print local time without a zone; UTC is the default since most
+    clusters run on it, and since it has no hour that comes twice. A wrong zone moves those lines
+    by whole hours against lines with a zone, and silences and joins with kernel logs come out
+    wrong."""
+
+
+class DiagnoseSettings(_Section):
+    """How sure a verdict must be, and how much it shows."""
+
+    confidence_threshold: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    """The confidence (0 to 1) below which a verdict is *unknown*.
+
+    The default asks for more likely than not. Raising it abstains more often and is wrong less
+    often; lowering it answers more often, down to 0, which answers always."""
+
+    max_evidence: int = Field(default=12, ge=0)
+    """How many lines of evidence a verdict lists at most.
+
+    The default fits a terminal. Raising it shows more of a cascade; lowering it shortens records.
+    The verdict itself doesn't change."""
+
+    max_mentions: int = Field(default=200, ge=0)
+    """How many mentions of nodes, ranks, GPUs and NICs a verdict lists at most.
+
+    The default lists every rank of a job of 25 nodes with 8 GPUs each. Raising it makes records of
+    large jobs longer; lowering it drops the later mentions. The verdict itself doesn't change."""
+
+
+class ProgressSettings(_Section):
+    """How jobs show that they advance."""
+
+    patterns: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    r"""Expressions for progress lines of your own, tried before the built-in formats.
+
+    RE2 syntax, searched in each line; a named group `step` reads the step, for example
+    `'round (?P<step>\d+) done'`. None are needed for common frameworks, hence the empty default. An
+    expression that matches lines of a job that doesn't advance hides a hang."""
+
+
+class RulesSettings(_Section):
+    """Rules beside the built-in catalogue."""
+
+    folders: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
+    """Folders of signature rules of your own (TOML), read after the built-in ones.
+
+    Relative folders start at the folder of the configuration file; from the environment or a flag,
+    at the working folder. More rules make start-up slower, and scanning only if they match often.
+    `relume rules test` checks them."""
+
+
+class BenchmarksSettings(_Section):
+    """Where the benches keep their results."""
+
+    results_folder: FolderPath = "benchmarks/results"
+    """The folder that `relume bench run` stores results in.
+
+    Relative as for `rules.folders`; the default is that of a source checkout, from whose root
+    benches are run."""
+
+
+class Settings(_Section):
+    """All settings of Relume; each has a default, so no file is needed."""
+
+    cluster: ClusterSettings = ClusterSettings()
+    diagnose: DiagnoseSettings = DiagnoseSettings()
+    progress: ProgressSettings = ProgressSettings()
+    rules: RulesSettings = RulesSettings()
+    benchmarks: BenchmarksSettings = BenchmarksSettings()
+
+
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    name: type(field.default) for name, field in Settings.model_fields.items()
+}
+"""The model of each section of the file."""
+
+DEFAULTS: Mapping[str, object] = {
+    f"{section}.{key}": field.default
+    for section, model in SECTIONS.items()
+    for key, field in model.model_fields.items()
+}
+"""Every setting that exists, as ``section.key``, with its default."""
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a ``section.key``.
+
+    Examples
+    --------
+    >>> variable("diagnose.max_evidence")
+    'RELUME_DIAGNOSE__MAX_EVIDENCE'
+    """
+    return f"RELUME_{name.replace('.', '__').upper()}"
+
+
+def to_toml(value: object) -> str:
+    r"""Return a setting's value as TOML, on one line.
+
+    Examples
+    --------
+    >>> print(to_toml(("a", 'b"c')))
+    ["a", "b\"c"]
+    """
+    # JSON's strings and lists are TOML's, but for DEL, which TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def reference() -> str:
+    """Return the text of ``docs/configuration.md``: every setting, its default and its words."""
+    parts = [_INTRODUCTION]
+    for section, model in SECTIONS.items():
+        parts.append(f"## [{section}]\n\n{cleandoc(model.__doc__ or '')}\n")
+        for key, field in model.model_fields.items():
+            name = f"{section}.{key}"
+            default = f"Default `{to_toml(field.default)}`, environment `{variable(name)}`."
+            parts.append(f"### {name}\n\n{default}\n\n{field.description}\n")
+    return "\n".join(parts)
+
+
+_INTRODUCTION = """\
+# Configuration
+
+<!-- Generated from src/relume/settings.py by `make docs`-free means: see tests/core/test_config.py. -->
+"""

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from relume.cli import app
+from relume.errors import InputError
+
+RULE = r"""
+category = "site"
+
+[[signature]]
+id = "our_gate"
+role = "root"
+tier = "exception"
+kind = "crash"
+domain = "platform"
+retry = "yes"
+summary = "The site's gate [closed]."
+patterns = ['gate is closed']
+verify = '^gate'
+positive = ['[rank3]: gate is closed', 'gate is closed for now']
+negative = ['gate is open', 'the last gate is closed']
+source = "our launcher"
+"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["rules", *arguments])
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(RULE)
+    return path
+
+
+def edited(site: Path, old: str, new: str) -> str:
+    assert old in RULE
+    site.write_text(RULE.replace(old, new))
+    return str(site)
+
+
+def test_list_prints_a_rule_a_line(site: Path) -> None:
+    result = run("list", "--rules", str(site), "--family", "site")
+    assert result.exit_code == 0
+    row = ["our_gate", "site", "root", "platform", "yes", "never", "The site's gate [closed]."]
+    assert result.stdout == "\t".join(row) + "\n"
+
+
+def test_list_draws_a_table_on_a_terminal(site: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "relume",
+        "rules",
+        "list",
+        "--rules",
+        str(site),
+        "--family",
+        "site",
+    ]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160"}
+    subprocess.run(command, stdout=theirs, env=environment, check=True)
+    os.close(theirs)
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "1 rules" in text
+    assert "summary" in text
+    assert "The site's gate [closed]." in text
+
+
+def test_list_as_json_holds_every_field(site: Path) -> None:
+    result = run("list", "--rules", str(site), "--role", "root", "--json")
+    document = json.loads(result.stdout)
+    assert document["schema_version"] == 1
+    assert len(document["content_hash"]) == 64
+    assert {rule["role"] for rule in document["rules"]} == {"root"}
+    [ours] = [rule for rule in document["rules"] if rule["id"] == "our_gate"]
+    assert (ours["family"], ours["tier"], ours["cause"]) == ("site", "exception", "our_gate")
+    assert (ours["verify"], ours["captures"], ours["advice"]) == ("^gate", [], "")
+    assert ours["negative"] == ["gate is open", "the last gate is closed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["list", "--family", "cudda"], "did you mean 'cuda'?"),
+        (["list", "--role", "rooot"], "did you mean 'root'?"),
+        (["test", "--engine", "hyperskan"], "did you mean 'hyperscan'?"),
+    ],
+)
+def test_unknown_names_get_the_nearest(arguments: list[str], hint: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, InputError)
+    assert hint in str(result.exception)
+
+
+@pytest.mark.parametrize("engine", ["hyperscan", "re2"])
+def test_samples_that_are_right_exit_0(site: Path, engine: str) -> None:
+    result = run("test", str(site), "--engine", engine)
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.splitlines()[-1].endswith(f"overlaps ({engine})")
+
+
+def test_packaged_rules_pass_with_prefixes_parsed() -> None:
+    result = run("test", "--json")
+    document = json.loads(result.stdout)
+    assert document["failures"] == []
+    assert document["pass"] is True
+    assert result.exit_code == 0
+
+
+def test_a_sample_that_fails_exits_1(site: Path) -> None:
+    result = run("test", edited(site, "'gate is open'", "'gate is closed?'"))
+    assert result.exit_code == 1
+    assert "fail: our_gate: negative sample is hit: gate is closed?\n" in result.stdout
+
+
+def test_a_failing_sample_as_json(site: Path) -> None:
+    path = edited(site, "gate is closed for now", "for now the gate is closed")
+    result = run("test", path, "--json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["schema_version"], document["pass"]) == (1, 1, False)
+    assert document["errors"] == []
+    [failure] = document["failures"]
+    assert failure == {
+        "rule": "our_gate",
+        "expected_hit": True,
+        "located": True,
+        "sample": "for now the gate is closed",
+    }
+
+
+def test_bad_rules_exit_2_and_are_all_named(site: Path) -> None:
+    site.write_text(
+        RULE.replace("'^gate'", "'('") + RULE.split("\n\n", 1)[1].replace("root", "rot")
+    )
+    result = run("test", str(site))
+    assert result.exit_code == 2
+    assert "rule our_gate: field verify" in result.stderr
+    assert "rule our_gate: field role" in result.stderr
+
+
+def test_a_folder_of_rules_is_tested(site: Path) -> None:
+    edited(site, "'gate is open'", "'gate is closed?'")
+    assert run("test", str(site.parent)).exit_code == 1
+
+
+def test_a_path_that_is_not_there_exits_2(tmp_path: Path) -> None:
+    result = run("test", str(tmp_path / "gone.toml"))
+    assert result.exit_code == 2
+    assert "gone.toml: can't be read" in result.stderr

@@ -1,0 +1,175 @@
+"""Hyperscan and RE2 find the same lines and patterns in any bytes, and so does plain `re`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from relume.errors import RuleError
+from relume.models.signatures.engine import Candidate, Engine, build_engine
+from relume.models.signatures.loader import read_rules
+from relume.models.signatures.patterns import one_line
+from relume.models.signatures.re2_engine import Re2Engine
+from relume.models.signatures.ruleset import Catalogue
+
+ENGINES = ("hyperscan", "re2")
+
+CORNERS = (
+    *("Xid", "(?i)k[^a]s", "^foo", "bar$", "^foo bar$", r"\bab\b", r"a\Bb", "[^,]x{2}"),
+    *(r"x\Sy", r"n\W+z", "(?i)[a-k]Q", r"z\sz", "z.z", r"\d{2,}$", r"c\D{1,3}d", "foo|^bar"),
+    *(r"[\s,]x", r"[^\w]y", "•x", "(?i:foo) x", r"foo[^\n]{0,9}bar", r"x\x00", "(?:a|ab)(?:c|bcd)"),
+)
+"""Patterns on everything in which engines could differ."""
+
+NASTY = (
+    *(b"\n", b"\n\n", b"\r\n", b"\r", b"\t", b"\x0b", b"\x0c", b"\x00", b"\x1c", b"\x85", b"\xa0"),
+    *(
+        b"\xff\xfe",
+        b"\xc3",
+        b"\xc5\xbf",
+        b"\xe2\x84\xaa",
+        b"\xe2\x80\xa2",
+        b"\xe9",
+        b"\xc9",
+        b"\xdf",
+    ),
+)
+WORDS = tuple(b"foo bar ab abc bcd xx x y n z Q k K s S Xid 7 42 _ , c d a Foo".split(b" "))
+CORNER_TEXT = st.lists(st.sampled_from((*NASTY, *WORDS, b" ")), max_size=40).map(b"".join)
+
+
+@cache
+def corner_engine(name: str) -> Engine:
+    return build_engine(CORNERS, prefer=name)
+
+
+@cache
+def catalogue() -> Catalogue:
+    # Rules under edit may be broken: those that load are enough here.
+    return Catalogue.of(read_rules()[0])
+
+
+@cache
+def rule_engine(name: str) -> Engine:
+    return build_engine(catalogue().patterns, prefer=name)
+
+
+@cache
+def rule_tokens() -> tuple[bytes, ...]:
+    """Whole samples, halves of them and their words."""
+    samples = [
+        text.encode()
+        for rule in catalogue().signatures
+        for text in (*rule.positive, *rule.negative)
+    ]
+    halves = [half for s in samples for half in (s[: len(s) // 2], s[len(s) // 2 :])]
+    words = sorted({word for sample in samples for word in sample.split()})
+    return (*samples, *halves, *words)
+
+
+def by_line(data: bytes, patterns: tuple[str, ...]) -> list[Candidate]:
+    """The slow and clear answer: every pattern on every line."""
+    expressions = [re.compile(one_line(pattern).encode()) for pattern in patterns]
+    found: list[Candidate] = []
+    start = 0
+    for text in data.split(b"\n"):
+        ids = tuple(n for n, expression in enumerate(expressions) if expression.search(text))
+        if ids:
+            found.append(Candidate(start, start + len(text), ids))
+        start += len(text) + 1
+    return found
+
+
+@example(b"")
+@example(b"\n")
+@example(b"foo")
+@example(b"\nfoo\n\nbar\n")
+@example(b"x\n\n\x0bz z\nz\nz")
+@example(b"foo" * 5000 + b"Xid" * 3 + b" bar\nfoo bar")
+@given(CORNER_TEXT)
+def test_engines_agree_with_re_on_corners(data: bytes) -> None:
+    expected = by_line(data, CORNERS)
+    assert corner_engine("hyperscan").scan(data) == expected
+    assert corner_engine("re2").scan(data) == expected
+
+
+@given(st.data())
+def test_engines_agree_on_the_catalogue(data: st.DataObject) -> None:
+    token = (
+        st.sampled_from(rule_tokens())
+        | st.sampled_from((*NASTY, b" ", b": "))
+        | st.binary(max_size=9)
+    )
+    text = b"".join(data.draw(st.lists(token, max_size=30)))
+    assert rule_engine("hyperscan").scan(text) == rule_engine("re2").scan(text)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_line_of_samples_is_found_where_it_is(name: str) -> None:
+    samples = [text.encode() for rule in catalogue().signatures for text in rule.positive]
+    block = b"\n".join(samples)
+    found = rule_engine(name).scan(block)
+    assert [block[line.start : line.end] for line in found] == samples
+    assert all(list(line.patterns) == sorted(set(line.patterns)) for line in found)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@given(st.lists(st.sampled_from((*WORDS, b" ", b"\xff", b"\r", b"\x00")).map(bytes), max_size=30))
+def test_a_cut_between_lines_changes_nothing(name: str, words: list[bytes]) -> None:
+    lines = [b" ".join(words[n : n + 3]) + b"\n" for n in range(0, len(words), 3)]
+    engine = corner_engine(name)
+    apart: list[Candidate] = []
+    offset = 0
+    for text in lines:
+        apart += [
+            Candidate(c.start + offset, c.end + offset, c.patterns) for c in engine.scan(text)
+        ]
+        offset += len(text)
+    assert engine.scan(b"".join(lines)) == apart
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_very_long_line_is_one_candidate(name: str) -> None:
+    data = b"start\n" + b"Xid ab " * 300_000 + b"bar\nend"
+    [short] = by_line(b"Xid ab Xid ab bar", CORNERS)
+    assert {"Xid", "bar$", r"\bab\b"} <= {CORNERS[n] for n in short.patterns}
+    assert corner_engine(name).scan(data) == [Candidate(6, len(data) - 4, short.patterns)]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_without_patterns_finds_nothing(name: str) -> None:
+    assert build_engine([], prefer=name).scan(b"Xid\n") == []
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("pattern", ["(lost", "lost(?!x)", r"a\nb"])
+def test_a_bad_pattern_is_quoted(name: str, pattern: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        build_engine(["fine", pattern], prefer=name)
+    assert repr(pattern) in str(caught.value)
+
+
+def test_re2_answers_the_same_pattern_by_pattern() -> None:
+    engine = Re2Engine(CORNERS)
+    for text in (b"foo bar", b"Xid 42", b"x,xx", b"nothing", b""):
+        assert engine._patterns_one_by_one(text) == engine._patterns_in(text)  # noqa: SLF001
+
+
+def test_falls_back_to_re2_without_hyperscan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "relume.models.signatures.hyperscan_engine", raising=False)
+    monkeypatch.setitem(sys.modules, "hyperscan", None)
+    assert build_engine(["Xid"]).name == "re2"
+
+
+def test_names_the_engine_it_built() -> None:
+    assert [corner_engine(name).name for name in ENGINES] == list(ENGINES)
+
+
+def test_refuses_an_unknown_engine() -> None:
+    with pytest.raises(ValueError, match="hyperscan or re2"):
+        build_engine(["Xid"], prefer="pcre")

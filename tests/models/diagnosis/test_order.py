@@ -1,0 +1,117 @@
+"""The root is chosen by causality: not by count, and not by who prints first."""
+
+from __future__ import annotations
+
+import pytest
+from making import make_episode, make_hit, make_signature
+
+from relume.models.diagnosis.order import choose_root
+from relume.models.signatures.rule import Role, Tier
+from relume.verdict import Domain, Kind
+
+EXCEPTION = make_signature("exception")
+GENERIC = make_signature("generic", specificity=5)
+TIMEOUT = make_signature("timeout", tier=Tier.TIMEOUT, kind=Kind.HANG, domain=Domain.UNKNOWN)
+FABRIC = make_signature("fabric", tier=Tier.FABRIC, domain=Domain.NETWORK)
+HARDWARE = make_signature("hardware", tier=Tier.HARDWARE, domain=Domain.HARDWARE)
+WEAK = make_signature(
+    "weak", tier=Tier.HARDWARE, domain=Domain.HARDWARE, specificity=40, category="gpu_driver"
+)
+APPLICATION = make_signature("application", category="gpu_driver")
+DECISIVE = make_signature(
+    "decisive", tier=Tier.DECISIVE, role=Role.CONFIRMATION, domain=Domain.HARDWARE
+)
+LIMIT = make_signature("limit", domain=Domain.SCHEDULER)
+CASCADE = make_signature("cascade", role=Role.CASCADE, tier=Tier.FABRIC)
+POINTER = make_signature("pointer", role=Role.POINTER, tier=Tier.POINTER)
+WARNING = make_signature("warning", role=Role.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("signatures", "chosen"),
+    [
+        ([CASCADE, EXCEPTION], "exception"),
+        ([EXCEPTION, DECISIVE], "decisive"),
+        ([EXCEPTION, HARDWARE], "hardware"),
+        ([FABRIC, GENERIC], "fabric"),
+        ([TIMEOUT, EXCEPTION], "timeout"),
+        ([EXCEPTION, TIMEOUT], "exception"),
+        ([TIMEOUT, GENERIC], "timeout"),
+        ([GENERIC, EXCEPTION], "exception"),
+        ([EXCEPTION, LIMIT], "exception"),
+        ([FABRIC, LIMIT], "fabric"),
+        ([TIMEOUT, LIMIT], "timeout"),
+        ([LIMIT, EXCEPTION], "limit"),
+        ([LIMIT, TIMEOUT], "limit"),
+        ([POINTER, CASCADE], "cascade"),
+        ([WARNING, POINTER], "pointer"),
+    ],
+)
+def test_the_order_of_lines_decides_the_root(signatures: list, chosen: str) -> None:  # type: ignore[type-arg]
+    hits = [make_hit(signature, line) for line, signature in enumerate(signatures)]
+    root = choose_root(make_episode(*hits))
+    assert root is not None
+    assert root.hit.signature.id == chosen
+
+
+def test_warnings_alone_are_no_failure() -> None:
+    assert choose_root(make_episode(make_hit(WARNING, 0))) is None
+
+
+def test_a_wave_does_not_outvote_one_earlier_exception() -> None:
+    wave = [make_hit(TIMEOUT, line, rank=line) for line in range(5, 105)]
+    root = choose_root(make_episode(make_hit(EXCEPTION, 2), *wave))
+    assert root is not None
+    assert root.hit.line.line == 2
+
+
+def test_a_failure_that_the_job_outlived_is_set_aside() -> None:
+    hit = make_hit(EXCEPTION, 3)
+    assert choose_root(make_episode(hit, advances=(4, 5))) is not None
+    assert choose_root(make_episode(hit, advances=(4, 5, 6))) is None
+
+
+def test_progress_in_another_file_is_no_recovery_without_clocks() -> None:
+    hit = make_hit(EXCEPTION, 3, file="rank1.log")
+    episode = make_episode(hit, files=("rank0.log", "rank1.log"), advances=(4, 5, 6))
+    assert choose_root(episode) is not None
+
+
+def test_leavings_after_a_clean_end_are_no_failure() -> None:
+    assert choose_root(make_episode(make_hit(CASCADE, 9), clean_end=5)) is None
+    assert choose_root(make_episode(make_hit(EXCEPTION, 9), clean_end=5)) is not None
+    assert choose_root(make_episode(make_hit(EXCEPTION, 3), clean_end=5)) is None
+
+
+def test_a_device_error_after_an_application_fault_on_the_same_gpu_is_a_consequence() -> None:
+    fault = make_hit(APPLICATION, 1, captures={"gpu": "0000:1b:00"})
+    same = make_hit(WEAK, 2, captures={"gpu": "0000:1b:00"})
+    other = make_hit(WEAK, 2, captures={"gpu": "0000:2b:00"})
+    first, second = choose_root(make_episode(fault, same)), choose_root(make_episode(fault, other))
+    assert first is not None
+    assert second is not None
+    assert (first.hit, second.hit) == (fault, other)
+
+
+def test_a_confirmation_points_to_what_it_confirms() -> None:
+    error = make_hit(HARDWARE, 1, captures={"gpu": "0000:1b:00"})
+    confirmation = make_hit(DECISIVE, 2, captures={"gpu": "0000:1b:00"})
+    root = choose_root(make_episode(error, confirmation))
+    assert root is not None
+    assert root.hit is error
+
+
+def test_between_files_only_clocks_tell_the_order() -> None:
+    late = make_hit(EXCEPTION, 1, file="a.log", event_time=9_000_000)
+    early = make_hit(EXCEPTION, 50, file="b.log", event_time=2_000_000)
+    root = choose_root(make_episode(late, early, files=("a.log", "b.log")))
+    assert root is not None
+    assert root.hit is early
+
+
+def test_one_line_known_by_two_rules_counts_for_the_more_specific() -> None:
+    carrier = make_signature("carrier", role=Role.CASCADE, specificity=60)
+    hits = [make_hit(GENERIC, 1, text="same line"), make_hit(carrier, 1, text="same line")]
+    root = choose_root(make_episode(*hits))
+    assert root is not None
+    assert root.hit.signature is carrier
