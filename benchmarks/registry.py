@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relume.errors import InputError, nearest
+from relume.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from relume.benchmarks.result import BenchResult
@@ -69,12 +69,11 @@ def find(bench_id: str) -> Bench:
         if bench.id == bench_id:
             return bench
     ids = [bench.id for bench in BENCHES]
-    close = nearest(bench_id, ids)
     raise InputError(
         "unknown bench",
         found=bench_id,
         expected=f"one of {', '.join(ids)}",
-        hint=f"did you mean {close}" if close else "see relume bench list",
+        hint=did_you_mean(bench_id, ids) or "see relume bench list",
     )
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from relume.benchmarks.corpora.failure_cases import Case
@@ -79,16 +80,25 @@ def wilson(right: int, total: int) -> tuple[float, float]:
 
 
 def expected_calibration_error(pairs: Iterable[tuple[float, bool]], bins: int = 10) -> float:
-    """Mean |accuracy - confidence| over equal-mass bins (metrics section 6)."""
-    ordered = sorted(pairs)
-    error = 0.0
-    for b in range(bins):
-        chunk = ordered[len(ordered) * b // bins : len(ordered) * (b + 1) // bins]
-        if chunk:
-            accuracy = sum(right for _, right in chunk) / len(chunk)
-            stated = sum(confidence for confidence, _ in chunk) / len(chunk)
-            error += len(chunk) / len(ordered) * abs(accuracy - stated)
-    return error
+    """Mean |accuracy - confidence| over equal-mass bins (metrics section 6).
+
+    Answers of equal confidence have no order: each counts with the accuracy of them all, so that a
+    bin border among them changes nothing.
+    """
+    answers: dict[float, list[bool]] = {}
+    for confidence, right in pairs:
+        answers.setdefault(confidence, []).append(right)
+    ordered = [
+        (confidence, sum(equals) / len(equals))
+        for confidence, equals in sorted(answers.items())
+        for _ in equals
+    ]
+    borders = [len(ordered) * b // bins for b in range(bins + 1)]
+    gaps = (
+        abs(sum(accuracy - confidence for confidence, accuracy in ordered[begin:end]))
+        for begin, end in pairwise(borders)
+    )
+    return sum(gaps) / max(len(ordered), 1)
 
 
 def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> Score:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from relume.errors import RelumeError
 from relume.features.progress.formats import ProgressFormat
-from relume.ingest.attempts import AttemptInput, SourceFile
-from relume.ingest.blocks import blocks_of_lines, read_blocks
+from relume.ingest.attempts import SACCT, AttemptInput, SourceFile
+from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.loglines import LineParser
+from relume.ingest.opening import read_blocks
+from relume.ingest.sacct import AccountingRow, read_rows
 from relume.ingest.skips import SkipCounts
+from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.engine import build_engine
 from relume.models.signatures.loader import load_catalogue
@@ -17,6 +21,7 @@ from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.scanplan import make_plan
+from relume.slurm.hostlists import expand
 from relume.verdict import Verdict
 
 CASE_FILE = "text"
@@ -85,12 +90,12 @@ class Analyzer:
         """
         skipped = SkipCounts()
         skipped.merge(attempt.skipped)
-        logs = [source for source in attempt.files if source.form != "sacct"]
+        logs = [source for source in attempt.files if source.form != SACCT]
         analysis = self.begin(attempt.name, [str(source.path) for source in logs])
         for source in logs:
             self._read(source, analysis, skipped)
         for source in attempt.files:
-            if source.form == "sacct":
+            if source.form == SACCT:
                 self._read_accounting(source, analysis, skipped)
         return Diagnosed(analysis.verdict(self._settings), skipped)
 
@@ -98,14 +103,29 @@ class Analyzer:
         """Diagnose several attempts, one after the other."""
         return [self.diagnose(attempt) for attempt in attempts]
 
-    def _read(
-        self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
-    ) -> None:
-        parser = LineParser.for_source(source, zone=self._zone)
+    def _read(self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts) -> None:
+        parser = LineParser(
+            str(source.path), stream=source.form, zone=self._zone, modified=source.modified
+        )
         for block in read_blocks(source.path, skipped=skipped):
             analysis.feed(block, parser)
 
     def _read_accounting(
         self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
     ) -> None:
-        raise NotImplementedError
+        text = (
+            line
+            for block in read_blocks(source.path, skipped=skipped)
+            for line in block.data.decode("utf-8", "replace").splitlines()
+        )
+        rows = read_rows(text, skipped)
+        if rows:  # requeues give several rows of one job: the last one is this attempt's
+            analysis.note_scheduler(_facts(rows[-1]))
+
+
+def _facts(row: AccountingRow) -> SchedulerFacts:
+    try:
+        nodes = tuple(expand(row.nodelist)) if row.nodelist else ()
+    except RelumeError:
+        nodes = ()
+    return SchedulerFacts(row.state, row.exit_code, row.signal, nodes)

@@ -72,7 +72,15 @@ def load(folder: Path) -> Corpus:
             hint="name the folder with --data",
         )
     raw = path.read_bytes()
-    records = msgspec.json.Decoder(_Record).decode_lines(raw)
+    try:
+        records = msgspec.json.Decoder(_Record).decode_lines(raw)
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            f"cannot read {path}",
+            found=str(error),
+            expected="a labelled case on every line",
+            hint="is it the file of another corpus?",
+        ) from error
     return Corpus("failure-cases", sha256(raw).hexdigest()[:16], tuple(map(_case, records)))
 
 

@@ -39,5 +39,6 @@ def load(data: Path) -> HealthyLogs:
 
 def first_lines(logs: HealthyLogs, count: int) -> list[str]:
     """First lines of one of the logs, as a healthy beginning to splice cases into."""
-    text = logs.paths[0].read_text(encoding="utf-8", errors="replace")
+    # From bytes: text mode would break lines at the carriage returns of progress bars too.
+    text = logs.paths[0].read_bytes().decode("utf-8", "replace")
     return text.split("\n")[:count]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from relume.features.progress.markers import MarkerKind, Phase
-from relume.features.progress.pace import (
-    GATES,
-    Finding,
-    Gate,
+from relume.features.progress.measures import (
     Paces,
-    find_drift,
-    find_irregular,
-    find_shift,
-    find_waiting,
+    paces_of,
+    rates_beside,
+    seconds_of,
     skip_warm_up,
+    step_seconds,
 )
-from relume.features.progress.series import Sample, Series
-from relume.features.progress.tracker import ProgressTracker
+from relume.features.progress.pace import GATES, Finding, Gate, find_drift, find_shift
+from relume.features.progress.waits import find_irregular, find_waiting
+
+if TYPE_CHECKING:
+    from relume.features.progress.series import Series
+    from relume.features.progress.tracker import Place, ProgressTracker
 
 STOPPED_SECONDS: Final = 1800.0
 """Silence of the progress lines, other lines going on, before a job counts as standing still."""
@@ -31,6 +31,10 @@ STOPPED_IN_PHASE_SECONDS: Final = 3600.0
 """The same while an evaluation or a checkpoint is open."""
 IRREGULAR_SAMPLES: Final = {"printed": 6, "bar": 12}
 """Samples needed, by measure; time stamps and rates hold too much else to call a run irregular."""
+MIN_GAPS: Final = 2
+"""Gaps between clocked progress lines that make one usual."""
+TELLING_SAMPLES: Final = 3
+"""Samples below which a line format tells less than a bar."""
 DECIDING_SAMPLES: Final = 6
 """Samples with which the best printer's judgement is final, whatever lesser ones show."""
 
@@ -138,7 +142,7 @@ def assess(tracker: ProgressTracker) -> ProgressAssessment:
         last_step=best.last_step if best else None,
         last_line=last.line if last else None,
         last_file=last.file if last else None,
-        step_seconds=_step_seconds(judged),
+        step_seconds=step_seconds(best) if best else None,
         slow_line=finding.at.line if finding else None,
         slow_file=finding.at.file if finding else None,
         slow_ratio=finding.ratio if finding else None,
@@ -178,18 +182,20 @@ def _judge(tracker: ProgressTracker, judged: list[Series]) -> _Judgement:
 def _find_end(tracker: ProgressTracker, judged: list[Series]) -> str | None:
     last, end = tracker.last_progress, tracker.markers.get(MarkerKind.CLEAN_END)
     restart = tracker.markers.get(MarkerKind.RESTART)
-    if end is not None and last is not None and end.order > last.order:
-        if restart is None or restart.order < end.order:
-            return "the job says that it came to its end"
+    if end is not None and end.order > max(_order(last), _order(restart)):
+        return "the job says that it came to its end"
     newest = max(judged, key=lambda series: series.order, default=None)
-    start = tracker.last_start
-    if last is not None and start is not None and start.order > last.order:
+    if newest is None or newest.epoch_bar or _order(tracker.last_start) > _order(last):
         return None
-    if newest is None or newest.total is None or newest.epoch_bar or newest.last_step is None:
+    if newest.total is None or newest.last_step is None:
         return None
     if newest.last_step >= newest.total > 1:
         return f"step {newest.last_step} of {newest.total} is done"
     return None
+
+
+def _order(place: Place | None) -> int:
+    return 0 if place is None else place.order
 
 
 def _silence(tracker: ProgressTracker) -> float | None:
@@ -211,17 +217,17 @@ def _find_stop(tracker: ProgressTracker, judged: list[Series]) -> str | None:
 
 def _usual_gap(tracker: ProgressTracker, judged: list[Series]) -> float:
     """Return the usual seconds between progress lines; a step's time where lines have no clock."""
-    if len(tracker.gaps) >= 2:
+    if len(tracker.gaps) >= MIN_GAPS:
         return median(tracker.gaps) / 1e6
     for series in judged:
         spans = [
             sample.steps * seconds
             for sample in series.kept.samples()
-            if sample.steps and (seconds := _seconds(sample, is_bar=series.is_bar)) is not None
+            if sample.steps and (seconds := seconds_of(sample, is_bar=series.is_bar)) is not None
         ]
         if spans:
             return median(spans)
-    return _step_seconds(judged) or 0.0
+    return (step_seconds(judged[0]) if judged else None) or 0.0
 
 
 def _judged_series(tracker: ProgressTracker) -> list[Series]:
@@ -240,21 +246,23 @@ def _judged_series(tracker: ProgressTracker) -> list[Series]:
 
 def _weight(series: Series) -> tuple[bool, bool, float]:
     samples = series.kept.samples()
-    printed = sum(sample.printed_seconds is not None or sample.rate is not None for sample in samples)
+    printed = sum(
+        sample.printed_seconds is not None or sample.rate is not None for sample in samples
+    )
     if series.is_bar:
         spent = sum((sample.elapsed_delta or 0.0) * sample.steps for sample in samples)
         return False, False, spent
-    return len(samples) >= 3, printed * 2 > len(samples), float(len(samples))
+    return len(samples) >= TELLING_SAMPLES, printed * 2 > len(samples), float(len(samples))
 
 
 def _judge_pace(judged: list[Series]) -> _Judgement:
     for series in judged:
-        paces = _paces(series)
+        paces = paces_of(series)
         if paces is None:
             continue
-        steady = skip_warm_up(paces)
+        steady, rates = skip_warm_up(paces), rates_beside(series)
         for look in (_look_for_waiting, _look_for_shift, _look_for_irregular, _look_for_drift):
-            verdict = look(paces, steady, _second_measure(series))
+            verdict = look(paces, steady, rates)
             if verdict is not None:
                 return verdict
         if len(steady.values) >= DECIDING_SAMPLES:
@@ -310,114 +318,3 @@ def _agrees(second: Paces, finding: Finding, gate: Gate) -> bool:
     if not before or not after:
         return True
     return median(after) >= (1.0 + (gate.ratio - 1.0) / 2.0) * median(before)
-
-
-def _usable(series: Series) -> list[Sample]:
-    """Return the samples of the last segment that nothing else disturbed."""
-    return [
-        sample
-        for sample in series.kept.samples()
-        if sample.segment == series.segment and not sample.disturbed
-    ]
-
-
-def _printed(sample: Sample) -> float | None:
-    return sample.printed_seconds
-
-
-def _per_rate(sample: Sample) -> float | None:
-    return 1.0 / sample.rate if sample.rate else None
-
-
-def _elapsed(sample: Sample) -> float | None:
-    return sample.elapsed_delta
-
-
-def _clock(sample: Sample) -> float | None:
-    return sample.clock_delta
-
-
-_Reader = Callable[[Sample], float | None]
-_MEASURES: Final[tuple[tuple[str, _Reader], ...]] = (
-    ("printed", _printed),
-    ("rate", _per_rate),
-    ("clock", _elapsed),
-    ("clock", _clock),
-)
-_BAR_MEASURES: Final[tuple[tuple[str, _Reader], ...]] = (("printed", _printed), ("bar", _elapsed))
-
-
-def _collect(measure: str, read: _Reader, samples: list[Sample]) -> Paces:
-    pairs = [
-        (value, sample)
-        for sample in samples
-        if (value := read(sample)) is not None and 0.0 < value < float("inf")
-    ]
-    return Paces(measure, tuple(value for value, _ in pairs), tuple(sample for _, sample in pairs))
-
-
-def _paces(series: Series) -> Paces | None:
-    """Return the series by its best measure: the first that most of its samples have."""
-    samples = _usable(series)
-    for measure, read in _BAR_MEASURES if series.is_bar else _MEASURES:
-        paces = _collect(measure, read, samples)
-        if len(paces.values) >= max(2, len(samples) // 2):
-            return _by_difference(paces) if _is_cumulative(paces) else paces
-    return None
-
-
-def _second_measure(series: Series) -> Paces | None:
-    """Return the printed rates beside printed times, null unless nearly every line has both."""
-    samples = _usable(series)
-    both = [s for s in samples if s.printed_seconds is not None and s.rate]
-    return _collect("rate", _per_rate, both) if len(both) * 5 >= len(samples) * 4 and both else None
-
-
-def _is_cumulative(paces: Paces) -> bool:
-    """Whether a printed ``time`` is the clock of the job rather than a step's.
-
-    Such a clock only grows, by about the same from line to line, and by as much as it says.
-    """
-    values = paces.values
-    if paces.measure != "printed" or len(values) < 4:
-        return False
-    growth = [later - earlier for earlier, later in zip(values, values[1:], strict=False)]
-    if min(growth) <= 0.0 or max(growth) > 3.0 * median(growth):
-        return False
-    return values[-1] - values[0] >= 0.5 * values[-1] * (1.0 - 1.0 / len(values))
-
-
-def _by_difference(paces: Paces) -> Paces:
-    pairs = [
-        ((after - before) / sample.steps, sample)
-        for before, after, sample in zip(
-            paces.values, paces.values[1:], paces.samples[1:], strict=False
-        )
-        if sample.steps
-    ]
-    return Paces("clock", tuple(value for value, _ in pairs), tuple(sample for _, sample in pairs))
-
-
-def _seconds(sample: Sample, *, is_bar: bool) -> float | None:
-    for value in (
-        sample.printed_seconds,
-        sample.elapsed_delta,
-        None if is_bar else sample.clock_delta,
-    ):
-        if value is not None and value > 0.0:
-            return value
-    return None
-
-
-def _step_seconds(judged: list[Series]) -> float | None:
-    for series in judged:
-        paces = _paces(series)
-        if paces is not None and paces.measure != "rate":
-            steady = skip_warm_up(paces).values or paces.values
-            if steady:
-                return median(steady)
-        known = [_seconds(sample, is_bar=series.is_bar) for sample in _usable(series)]
-        values = [value for value in known if value is not None]
-        if values:
-            return median(values)
-    return None

@@ -67,16 +67,19 @@ RULES: Final[tuple[MarkerRule, ...]] = (
         MarkerKind.HEARTBEAT,
         Phase.TRAIN,
         # bigscience slurm-status.py, and watchdog scripts of the same habit
-        (r"PULSE: .{1,200}\bis (running|waiting|pending)", r"(?i)\bheartbeat: .{0,60}\b(alive|running|ok)\b"),
+        (
+            r"PULSE: .{1,200}\bis (running|waiting|pending)",
+            r"(?i)\bheartbeat: .{0,60}\b(alive|running|ok)\b",
+        ),
     ),
     MarkerRule(
         MarkerKind.RECOVERED,
         Phase.TRAIN,
         (
             r"wandb: Network error resolved after",
-            r"(?i)\b(re-?connected|re-?connection succeeded|connection (was )?(restored|re-?established))\b",
+            r"(?i)\b(re-?connected|connection (was )?(restored|re-?established))\b",
             r"(?i)\b(retry|retries|attempt)( #?\d+)? (has )?succeeded\b",
-            r"(?i)\bsucceeded (after|on|at) (\d+ |(the )?(1st|2nd|3rd|first|second|third) )?(retr|attempt)",
+            r"(?i)\bsucceeded (after|on|at) (\d+ |the )?(first |second |third )?(retr|attempt)",
             r"(?i)\brecovered (successfully|from (the |a )?(error|failure|timeout|stall))",
         ),
     ),
@@ -92,7 +95,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
             r"done training in [\d.]+ seconds",  # fairseq
             r"\[after training is done\] datetime",  # Megatron-LM
             r"`?Trainer\.fit`? stopped: `?max_(steps|epochs)=",  # Lightning
-            r"exiting program at iteration \d+",  # Megatron-LM, --exit-interval
+            r"exiting program at iteration \d",  # Megatron-LM, --exit-interval
             r"^real\s+\d+m[\d.]+s",
             r"(?i)\bexit(ed with)?( exit)?[ _]?code:? (=|is )?0(\s|[,;)]|\.?$)",
             r"(?i)\bjob (\S+ )?(has )?(completed|finished) successfully",
@@ -112,14 +115,14 @@ RULES: Final[tuple[MarkerRule, ...]] = (
         Phase.LAUNCH,
         (
             r"(?i)\b(successfully )?load(ing|ed) (model )?checkpoint '?(from|at|in)\b",
-            r"(?i)\bresum(e|ed|ing) (training )?(from|at|with|run|epoch|step|iteration|the training)\b",
+            r"(?i)\bresum(e|ed|ing) (the )?(training|from|at|run|epoch|step|iteration)\b",
             r"(?i)Continuing training from (checkpoint|epoch|global_step)",  # transformers
             r"Restor(ed|ing) (all )?states from the checkpoint",  # Lightning
             r"(?i)\b(re)?starting worker group",
             r"will restart worker group",
             r"\[\S*\] (re)?starting workers for entrypoint",  # torchelastic
             r"Starting with JobEnvironment\(job_id=",  # submitit
-            r"Requeued job \d+",
+            r"Requeued job \d",
         ),
     ),
     MarkerRule(
@@ -130,7 +133,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
             r"(?i)\b(start(ing|ed)?|begin(ning)?|running) (the )?(validation|evaluation|eval)\b",
             r'(?i)\bbegin validation on "',  # fairseq
             r"(?i)\bevaluating (on|iter|the|model|for|\d)",
-            r"Start(ed|ing)? inference on \d+",  # detectron2
+            r"Start(ed|ing)? inference on \d",  # detectron2
             r':::MLLOG \{.{0,200}"key": "eval_start"',
         ),
     ),
@@ -138,7 +141,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
         _END,
         Phase.EVALUATION,
         (
-            r"(?i)\b(finished|completed|done|end of) (with )?(the )?(validation|evaluation|evaluating)\b",
+            r"(?i)\b(finished|completed|done|end of) (with |the )?(validation|evaluation)\b",
             r"(?i)\b(validation|evaluation) (is |has )?(finished|completed?|done)\b",
             r"(?i)\b(valid|validation|test) loss at (iteration|the end)",  # Megatron-LM
             r"\{'eval_\w+': ",
@@ -164,8 +167,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
         _BEGIN,
         Phase.CHECKPOINT,
         (
-            r"(?i)\bsaving (the |a |full |async |sharded |model |training |latest |final )*"
-            r"(checkpoints?|state|snapshot|model)\b",
+            r"(?i)\bsaving (\w+ ){0,3}(checkpoints?|state|snapshot|model)\b",
             r"(?i)\bscheduled async checkpoint",  # NeMo
             r"\[Torch\] Saving ",  # DeepSpeed
             r"(?i)\b(writing|storing|creating) (the |a )?(model )?checkpoint\b",

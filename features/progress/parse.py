@@ -13,7 +13,9 @@ from relume.features.progress.point import ProgressPoint
 
 LOCATE: Final[tuple[str, ...]] = tuple(pattern for fmt in FORMATS for pattern in fmt.locate)
 """Linear-time patterns (Hyperscan, RE2 and `re` alike) that find candidate lines in a block."""
-LOCATE_FORMATS: Final[tuple[ProgressFormat, ...]] = tuple(fmt for fmt in FORMATS for _ in fmt.locate)
+LOCATE_FORMATS: Final[tuple[ProgressFormat, ...]] = tuple(
+    fmt for fmt in FORMATS for _ in fmt.locate
+)
 """The format of each pattern in `LOCATE`, at the same position."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]{0,12}[A-Za-z]")
@@ -35,9 +37,7 @@ _SET: Final = _build_set()
 """All locators in one pass: ten times faster than looking for a word of each format in turn."""
 
 
-def parse_progress(
-    message: str, *, first: tuple[ProgressFormat, ...] = ()
-) -> ProgressPoint | None:
+def parse_progress(message: str, *, first: tuple[ProgressFormat, ...] = ()) -> ProgressPoint | None:
     """Read one message as a progress line, null when it is none. Never raises.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """One progress line, read. A null field was not printed; nothing is guessed.
+    """One progress line, read. A null field was not printed, nor follows from what was.
 
     Attributes
     ----------

@@ -129,7 +129,9 @@ class Series:
         """Note that the next step begins anew, wherever its count stands."""
         self._restart_announced = self._furthest is not None
 
-    def advance(self, point: ProgressPoint, *, line: int, file: str, event_time: int | None) -> bool:
+    def advance(
+        self, point: ProgressPoint, *, line: int, file: str, event_time: int | None
+    ) -> bool:
         """Take one point in; return whether it brought something new."""
         if point.step is None:
             return self._attach(point, line, file)
@@ -202,9 +204,9 @@ def _compare(furthest: _Anchor | None, here: _Anchor, *, by_epoch: bool) -> int:
     """Return whether `here` is ahead of (1), at (0) or behind (-1) the furthest position."""
     if furthest is None:
         return 1
-    if by_epoch and here.epoch is not None and furthest.epoch is not None:
-        if here.epoch != furthest.epoch:
-            return 1 if here.epoch > furthest.epoch else -1
+    known = by_epoch and here.epoch is not None and furthest.epoch is not None
+    if known and here.epoch != furthest.epoch:
+        return 1 if (here.epoch or 0.0) > (furthest.epoch or 0.0) else -1
     return (here.step > furthest.step) - (here.step < furthest.step)
 
 

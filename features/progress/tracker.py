@@ -107,7 +107,7 @@ class ProgressTracker:
         rank: int | None = None,
         event_time: int | None = None,
     ) -> bool:
-        """Take one progress line in; return whether it brought a new step."""
+        """Take one progress line in; return whether it brought a new step of the job's own work."""
         self._order += 1
         place = Place(line, file, self._order)
         if point.phase in SIDE_PHASES:
@@ -116,20 +116,22 @@ class ProgressTracker:
         is_new = series is not None and series.advance(
             point, line=line, file=file, event_time=event_time
         )
-        if event_time is not None:
-            self._note_clock(event_time)
         if point.is_bar and point.step == 0:
             self.started = self.started or place
             if point.phase == Phase.TRAIN:
                 self.last_start = place
-            return
+            return False
         counts = point.phase in COUNTED_PHASES
         self.points += counts
         if series is not None and is_new:
             series.order = self._order
-        if is_new or (point.step is None and point.skipped):
+        is_new = is_new or bool(point.step is None and point.skipped)
+        if is_new:
             self.numerics.update(point, place)
             self._note_progress(place if counts else None, event_time)
+        if event_time is not None:
+            self._note_clock(event_time)
+        return is_new and counts
 
     def add_marker(
         self, marker: Marker, *, line: int, file: str, event_time: int | None = None

@@ -1,4 +1,4 @@
-"""Verdicts of episodes without a failure line: slow, stopped, numerically sick, healthy, unknown."""
+"""Verdicts of episodes without a failure line: slow, stopped, numerically sick, healthy."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """How sure a verdict about a failure is: by the strength of its evidence.
 
-The values are set by hand from the ordering rule and checked on labelled cases (bench `cases` prints
-the expected calibration error); a fitted calibration belongs to a later change.
+The values are set by hand from the ordering rule and checked on labelled cases: bench `cases`
+prints the expected calibration error. A fitted calibration belongs to a later change.
 """
 
 from __future__ import annotations
 
+from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.episode import Episode
-from relume.models.diagnosis.order import Root, is_generic
+from relume.models.diagnosis.order import Root
 from relume.models.signatures.rule import Role, Tier
 
 _BY_TIER: dict[Tier, float] = {

@@ -50,7 +50,7 @@ def find_culprit(episode: Episode, root: Root) -> Blame:
 
 
 def exclusions(blame: Blame, root: Root) -> tuple[str, ...]:
-    """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host name."""
+    """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host."""
     node, signature = blame.where.node, root.hit.signature
     if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
         return ()
@@ -102,7 +102,9 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     printers = episode.hits[hit.signature.id].printers
     known = {p for p in printers if p != Printer(None, None, None, None, None)}
     if hit.signature.domain is Domain.WORKLOAD and len(known) >= SHARED_FAULT_PRINTERS:
-        return Blame(why=(f"{len(known)} processes print the same error: nobody is to blame alone",))
+        return Blame(
+            why=(f"{len(known)} processes print the same error: nobody is to blame alone",)
+        )
     return Blame(_with_place(episode, printer(hit)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from relume.models.diagnosis.calm import calm_finding
 from relume.models.diagnosis.confidence import root_confidence
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
@@ -77,15 +79,11 @@ def _abstained(finding: Finding, threshold: float) -> Finding:
     reason = (
         f"abstained: confidence {finding.confidence:.2f} of {finding.kind} is below {threshold:.2f}"
     )
-    return Finding(
-        Kind.UNKNOWN,
-        None,
-        Domain.UNKNOWN,
-        Retry.UNCLEAR,
-        finding.confidence,
-        finding.rule,
-        finding.file,
-        finding.line,
-        (*finding.why, reason),
+    return replace(
+        finding,
+        kind=Kind.UNKNOWN,
+        cause=None,
+        domain=Domain.UNKNOWN,
+        retry=Retry.UNCLEAR,
+        why=(*finding.why, reason),
     )
-

@@ -18,10 +18,12 @@ BLOCK_RULES = frozenset(
     {
         "elastic_block_host",
         "elastic_block_rank",
+        "elastic_block_time",
         "elastic_block_exitcode",
         "elastic_block_traceback",
     }
 )
+"""Rules of the lines inside a ChildFailedError block."""
 ROOT_CAUSE_RULE = "elastic_root_cause"
 MAX_BLOCK_LINES = 12
 """A report of one process spans fewer lines; a larger gap begins another report."""

@@ -10,7 +10,7 @@ from relume.features.progress.assess import ProgressAssessment
 from relume.models.signatures.hit import Hit
 
 FIRST_PER_SIGNATURE = 64
-"""Earliest hits kept of each rule: enough to order causes; a wave of a million lines stays small."""
+"""Earliest hits kept of each rule: enough to order causes; a wave of a million stays small."""
 PRINTERS_PER_SIGNATURE = 4096
 """Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
 ADVANCES_TO_RECOVER = 3

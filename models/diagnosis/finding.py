@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relume.verdict import Domain, Kind, Locator, Retry
+from relume.verdict import Domain, Kind, Retry
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,4 @@ class Finding:
     rule: str | None = None
     file: str | None = None
     line: int | None = None
-    where: Locator = Locator()
     why: tuple[str, ...] = ()

@@ -26,20 +26,22 @@ def missing_evidence(
     return tuple(dict.fromkeys(w for w in wanted if w not in given))
 
 
-def _wanted(
-    episode: Episode, root: Root | None, kind: Kind, where: Locator
-) -> tuple[str, ...]:
+def _wanted(episode: Episode, root: Root | None, kind: Kind, where: Locator) -> tuple[str, ...]:
     if kind is Kind.STRAGGLER:
         return (GPU_METRICS, OTHER_RANKS)
-    if root is None:
-        clockless = (CLOCK,) if episode.end_time is None else ()
-        return (SCHEDULER_RECORD, *clockless) if kind is not Kind.BENIGN else ()
-    if root.hit.signature.tier is Tier.TIMEOUT:
-        return (DUMPS, OTHER_RANKS, KERNEL_LOG) if not where else (KERNEL_LOG,)
-    if root.hit.signature.tier is Tier.POINTER:
+    if root is not None:
+        return _wanted_beside(root, where)
+    if kind is Kind.BENIGN:
+        return ()
+    return (SCHEDULER_RECORD, CLOCK) if episode.end_time is None else (SCHEDULER_RECORD,)
+
+
+def _wanted_beside(root: Root, where: Locator) -> tuple[str, ...]:
+    signature = root.hit.signature
+    if signature.tier is Tier.TIMEOUT:
+        return (KERNEL_LOG,) if where else (DUMPS, OTHER_RANKS, KERNEL_LOG)
+    if signature.tier is Tier.POINTER or signature.role is Role.CASCADE:
         return (KERNEL_LOG, SCHEDULER_RECORD, OTHER_RANKS)
-    if root.hit.signature.role is Role.CASCADE:
-        return (OTHER_RANKS, SCHEDULER_RECORD, KERNEL_LOG)
-    if root.hit.signature.domain in {Domain.HARDWARE, Domain.UNKNOWN} and not where.node:
+    if signature.domain in {Domain.HARDWARE, Domain.UNKNOWN} and not where.node:
         return (KERNEL_LOG,)
     return ()

@@ -1,7 +1,7 @@
 """What to do after one failed attempt, seen alone: the retry outlook turned into an operation.
 
-The policy of a run (budgets, repeats, exclusion caps) decides later on several attempts; this is the
-first opinion that `relume diagnose` prints.
+The policy of a run (budgets, repeats, exclusion caps) decides later on several attempts; this is
+the first opinion that `relume diagnose` prints.
 """
 
 from __future__ import annotations

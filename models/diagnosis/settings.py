@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class DiagnosisSettings:
     """How sure a verdict must be, and how much it shows.
 
-    `confidence_threshold` (0-1): below it the kind is said to be *unknown*; raising it abstains more.
+    `confidence_threshold` (0-1): below it the kind is *unknown*; raising it abstains more often.
     `max_evidence` and `max_mentions` bound the lines shown; counting is not affected.
     """
 

@@ -22,6 +22,12 @@ SEQUENCE_GAP_RATIO = 0.9
 wave that time out on neighbouring numbers are still one wave."""
 
 
+MIN_COMPARED = 2
+"""One rank's counter says nothing."""
+MIN_WORLD = 3
+"""In a smaller world the silence of one rank is not told from a short log."""
+
+
 @dataclass(slots=True)
 class RankCounters:
     """What one rank said of its progress through collectives; null where it said nothing."""
@@ -87,20 +93,22 @@ def read_counters(hits: Iterable[Hit]) -> dict[int, RankCounters]:
 
 def _lowest_enqueued(counters: dict[int, RankCounters]) -> Laggard | None:
     known = sorted((c.enqueued, rank) for rank, c in counters.items() if c.enqueued is not None)
-    if len(known) < 2 or known[0][0] >= known[1][0]:
+    if len(known) < MIN_COMPARED or known[0][0] >= known[1][0]:
         return None
     enqueued, rank = known[0]
     stuck = min((c.sequence for c in counters.values() if c.sequence is not None), default=None)
     joined = enqueued >= stuck if stuck is not None else known[1][0] - enqueued <= 1
     if joined:
         return None  # in the collective that timed out, or within the jitter of one work
-    why = f"rank {rank} had enqueued {enqueued} collectives, every other rank at least {known[1][0]}"
+    why = (
+        f"rank {rank} had enqueued {enqueued} collectives, every other rank at least {known[1][0]}"
+    )
     return Laggard(rank, counters[rank].first_hit, why)
 
 
 def _short_queue(counters: dict[int, RankCounters]) -> Laggard | None:
     known = sorted((c.queued, rank) for rank, c in counters.items() if c.queued is not None)
-    if len(known) < 2:
+    if len(known) < MIN_COMPARED:
         return None
     (low, rank), (following, _) = known[0], known[1]
     if low >= QUEUE_GAP_RATIO * following or following - low < QUEUE_GAP_WORKS:
@@ -111,22 +119,24 @@ def _short_queue(counters: dict[int, RankCounters]) -> Laggard | None:
 
 def _behind(counters: dict[int, RankCounters]) -> Laggard | None:
     known = sorted((c.sequence, rank) for rank, c in counters.items() if c.sequence is not None)
-    if len(known) < 2 or known[0][0] >= SEQUENCE_GAP_RATIO * known[1][0]:
+    if len(known) < MIN_COMPARED or known[0][0] >= SEQUENCE_GAP_RATIO * known[1][0]:
         return None
     sequence, rank = known[0]
-    why = f"rank {rank} timed out at collective {sequence}, every other rank at {known[1][0]} or later"
+    why = f"rank {rank} timed out at collective {sequence}, every other at {known[1][0]} or later"
     return Laggard(rank, counters[rank].first_hit, why)
 
 
 def _silent(counters: dict[int, RankCounters], world_size: int | None) -> Laggard | None:
     """The one rank of a known world that says nothing while all others time out."""
-    if world_size is None or world_size < 3 or len(counters) != world_size - 1:
+    if world_size is None or world_size < MIN_WORLD or len(counters) != world_size - 1:
         return None
     missing = set(range(world_size)) - set(counters)
     if len(missing) != 1:
         return None
     rank = missing.pop()
-    return Laggard(rank, None, f"all {world_size - 1} other ranks timed out, rank {rank} said nothing")
+    return Laggard(
+        rank, None, f"all {world_size - 1} other ranks timed out, rank {rank} said nothing"
+    )
 
 
 def _number(hit: Hit, name: str) -> int | None:

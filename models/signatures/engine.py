@@ -82,7 +82,7 @@ def build_engine(patterns: Sequence[str], *, prefer: str = "hyperscan") -> Engin
     --------
     >>> engine = build_engine([r"Xid", r"fallen off the bus"])
     >>> engine.scan(b"all well\nNVRM: Xid 79, GPU has fallen off the bus\n")
-    [Candidate(start=9, end=51, patterns=(0, 1))]
+    [Candidate(start=9, end=49, patterns=(0, 1))]
     """
     if prefer == "hyperscan":
         try:

@@ -139,18 +139,24 @@ def _read_texts(name: str, value: object) -> tuple[str, ...]:
 def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     for text in texts:
         try:
-            _refuse_unfit(one_line(text))
+            check_pattern(text)
         except PatternError as error:
             found = f"{error.found} in {text!r}"
             raise FieldError(name, found=found, expected=error.expected) from None
     return texts
 
 
-def _refuse_unfit(form: str) -> None:
-    """Refuse what `re` or RE2 can't compile, and what is found everywhere.
+def check_pattern(pattern: str) -> None:
+    """Refuse what is outside the dialect, what `re` or RE2 can't compile, what is found everywhere.
 
     Hyperscan has its say when the engine is built: it takes a second for all rules.
+
+    Raises
+    ------
+    PatternError
+        If a rule can't have this pattern.
     """
+    form = one_line(pattern)
     try:
         re.compile(form)
         compiled = compile_form(form)

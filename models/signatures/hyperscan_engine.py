@@ -89,5 +89,5 @@ def _raise_for_first_bad(patterns: Sequence[str], expressions: list[str]) -> Non
             raise RuleError(
                 f"pattern {pattern!r}",
                 found=f"a refusal by Hyperscan: {error}",
-                expected="a linear-time pattern",
+                expected="a linear-time pattern that can match",
             ) from None

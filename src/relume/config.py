@@ -18,10 +18,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from relume.errors import ConfigError, did_you_mean
+from relume.errors import ConfigError, did_you_mean, nearest
 from relume.settings import DEFAULTS, FOLDER_SETTINGS, SECTIONS, Settings, to_toml, variable
 
-ENVIRONMENT_PREFIX = "RELUME_"
 CONFIG_VARIABLE = "RELUME_CONFIG"
 SEARCHED_FILES = (Path("relume.toml"), Path("/etc/relume/relume.toml"))
 DEFAULT = "default"
@@ -40,11 +39,13 @@ class Config:
     origins: Mapping[str, str]
     file: Path | None
 
-    def values(self) -> Iterator[tuple[str, Any]]:
-        """Yield ``section.key`` and value of every setting, in the order of the documentation."""
-        for name in DEFAULTS:
-            section, key = name.split(".")
-            yield name, getattr(getattr(self.settings, section), key)
+    def values(self) -> dict[str, Any]:
+        """Return every setting by ``section.key``, in the order of the documentation."""
+        return {
+            f"{section}.{key}": value
+            for section, table in self.settings.model_dump().items()
+            for key, value in table.items()
+        }
 
 
 def load_config(
@@ -126,8 +127,8 @@ def _read_file(file: Path) -> dict[str, _Given]:
         _require_known(section, origin=origin)
         if not isinstance(table, dict):
             raise ConfigError(
-                _place(origin),
-                found=f"{section!r} outside of any section",
+                f"{_place(origin)}: {section}",
+                found=repr(table)[:80],
                 expected=f"a section [{section}]",
             )
         for key, value in table.items():
@@ -196,24 +197,28 @@ def _anchored(value: object, folder: Path) -> object:
 def _read_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     names = {variable(name): name for name in DEFAULTS}
     given = {}
-    for key in sorted(environ):
-        # Others' variables may begin alike (Kubernetes sets RELUME_PORT for a service "relume"),
-        # but with two underscores, or ours with one of them lost, one of our settings is meant.
-        ours = key.startswith(ENVIRONMENT_PREFIX) and (
-            "__" in key or any(key == known.replace("__", "_") for known in names)
-        )
-        if not ours:
-            continue
+    for key in sorted(filter(_is_ours, environ)):
         if key not in names:
+            # Without what all of them begin with: it would make any two names alike.
+            close = nearest(key.removeprefix("RELUME_"), (n.removeprefix("RELUME_") for n in names))
             raise ConfigError(
                 f"env {key}",
                 found="no setting of that name",
-                expected=f"{ENVIRONMENT_PREFIX}SECTION__KEY",
-                hint=did_you_mean(key, names) or "relume config show lists all settings",
+                expected="RELUME_SECTION__KEY",
+                hint=f"did you mean 'RELUME_{close}'?" if close else "see `relume config show`",
             )
         name = names[key]
         given[name] = _Given(_from_text(name, environ[key]), f"env {key}")
     return given
+
+
+def _is_ours(key: str) -> bool:
+    """Tell our variables from others that begin alike (Kubernetes sets RELUME_PORT for a service).
+
+    With two underscores, or ours with one of them lost, one of our settings is meant.
+    """
+    lost = key in {variable(name).replace("__", "_") for name in DEFAULTS}
+    return lost or (key.startswith("RELUME_") and "__" in key)
 
 
 def _from_text(name: str, text: str) -> object:
@@ -221,13 +226,16 @@ def _from_text(name: str, text: str) -> object:
     if isinstance(DEFAULTS[name], str):
         return text
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        document = {}
+    if document.keys() != {"value"}:  # unread, or more than a value
         raise ConfigError(
             f"env {variable(name)}",
             found=repr(text[:80]),
             expected=f"a TOML value such as {to_toml(_EXAMPLES.get(name, DEFAULTS[name]))}",
-        ) from error
+        )
+    return document["value"]
 
 
 _EXAMPLES = {"progress.patterns": [r"round (?P<step>\d+) done"], "rules.folders": ["/etc/rules"]}
@@ -270,8 +278,9 @@ def _validate(given: Mapping[str, _Given]) -> Settings:
 
 def _expected(message: str) -> str:
     """Turn a message of pydantic into what was expected."""
-    message = message.removeprefix("Value error, ").replace("valid tuple", "list")
-    return re.sub(r"^(Input|String|List) should ", "", message).removeprefix("be ")
+    message = message.removeprefix("Value error, ").removeprefix("Input should be ")
+    message = message.replace("String should match pattern", "a text that matches")
+    return message.replace("String should have", "a text of").replace("valid tuple", "list")
 
 
 def _place(origin: str) -> str:

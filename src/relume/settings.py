@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from inspect import cleandoc
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
 
 FOLDER_SETTINGS = frozenset({"rules.folders", "benchmarks.results_folder"})
 """Relative ones start at the folder of the file that sets them."""
@@ -171,11 +169,35 @@ def to_toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+_INTRODUCTION = """\
+<!-- Made from src/relume/settings.py. To make it again:
+python -c "import relume.settings as s; print(s.reference(), end='')" > docs/configuration.md -->
+
+# Configuration
+
+Relume works without a configuration. What you want otherwise goes into one TOML file, the first of:
+
+1. the file that `--config` names,
+2. the file that the environment variable `RELUME_CONFIG` names,
+3. `relume.toml` in the working folder,
+4. `/etc/relume/relume.toml`.
+
+A flag of the command line wins over an environment variable, that over the file, and the file over
+the default. In the environment a setting is called `RELUME_SECTION__KEY` (two underscores); texts
+are given as they are, anything else as in TOML: `RELUME_RULES__FOLDERS='["/etc/relume/rules"]'`. A
+name that no setting has is an error, which names the nearest one.
+
+`relume config check` reads the file and says what is wrong with it, `relume config show --origin`
+prints every value and where it comes from, `relume config schema` prints a JSON Schema for editors.
+This is a file with all defaults:
+"""
+
+
 def reference() -> str:
     """Return the text of ``docs/configuration.md``: every setting, its default and its words."""
-    parts = [_INTRODUCTION]
+    parts = [_INTRODUCTION, f"```toml\n{to_document(DEFAULTS)}```\n"]
     for section, model in SECTIONS.items():
-        parts.append(f"## [{section}]\n\n{cleandoc(model.__doc__ or '')}\n")
+        parts.append(f"## {section}\n\n{model.__doc__}\n")
         for key, field in model.model_fields.items():
             name = f"{section}.{key}"
             default = f"Default `{to_toml(field.default)}`, environment `{variable(name)}`."
@@ -183,8 +205,21 @@ def reference() -> str:
     return "\n".join(parts)
 
 
-_INTRODUCTION = """\
-# Configuration
+def to_document(values: Mapping[str, object], origins: Mapping[str, str] | None = None) -> str:
+    """Return a TOML file with `values` (by ``section.key``), and origins as comments if given.
 
-<!-- Generated from src/relume/settings.py by `make docs`-free means: see tests/core/test_config.py. -->
-"""
+    Examples
+    --------
+    >>> print(to_document({"diagnose.max_evidence": 3}, {"diagnose.max_evidence": "flag"}), end="")
+    [diagnose]
+    max_evidence = 3  # flag
+    """
+    lines: list[str] = []
+    for section in SECTIONS:
+        names = [name for name in values if name.startswith(f"{section}.")]
+        if names:
+            lines += ["", f"[{section}]"]
+        for name in names:
+            comment = f"  # {origins[name]}" if origins else ""
+            lines.append(f"{name.removeprefix(f'{section}.')} = {to_toml(values[name])}{comment}")
+    return "\n".join(lines[1:]) + "\n"

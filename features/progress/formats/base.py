@@ -52,6 +52,16 @@ class Grammar:
     head: str
     fields: tuple[str, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
+    finish: Callable[[dict[str, Any]], None] | None = None
+    """Derives fields from what was read; takes the scratch values (``_name``) out again."""
+
+
+_MAX_COUNT: Final = 1e18
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of `text`: tables of many short ones read better in prose form."""
+    return frozenset(text.split())
 
 
 def to_int(text: str) -> int | None:
@@ -62,7 +72,7 @@ def to_int(text: str) -> int | None:
         pass
     scale = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}.get(text[-1:].lower())
     number = to_float(text[:-1] if scale else text)
-    if number is None or not -1e18 < number < 1e18:  # NaN fails both
+    if number is None or not abs(number) < _MAX_COUNT:  # not so for NaN
         return None
     return int(number * (scale or 1.0))
 
@@ -141,8 +151,11 @@ READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "loss_scale": ("loss_scale", to_float),
     "skipped": ("skipped", to_int),
     "skipped_total": ("skipped_total", to_int),
+    "batch_size": ("_batch_size", to_int),
+    "left": ("_left", to_seconds),
+    "compute_seconds": ("_compute_seconds", to_float),
 }
-"""Group name -> the field it fills and how its text is read."""
+"""Group name -> the field it fills (``_name``: scratch) and how its text is read."""
 
 
 _Reader = tuple[int, str, Callable[[str], Any]]
@@ -156,9 +169,7 @@ def group_readers(pattern: re.Pattern[str]) -> tuple[_Reader, ...]:
     return tuple((index, *READERS[name]) for name, index in pattern.groupindex.items())
 
 
-def read_groups(
-    found: re.Match[str], readers: tuple[_Reader, ...], values: dict[str, Any]
-) -> None:
+def read_groups(found: re.Match[str], readers: tuple[_Reader, ...], values: dict[str, Any]) -> None:
     """Put what the groups caught into `values`, keeping what is already there."""
     for index, target, read in readers:
         text = found[index]
@@ -188,6 +199,8 @@ def line_parser(format_id: str, grammar: Grammar) -> Parser:
             hit = search(message)
             if hit is not None:
                 read_groups(hit, readers, values)
+        if grammar.finish is not None:
+            grammar.finish(values)
         known = constants if "rate" in values else without_rate
         return ProgressPoint(format_id, **(known | values))
 

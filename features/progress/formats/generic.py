@@ -1,4 +1,4 @@
-"""The last resort: a counter word with a number, and a metric, on one line that is no configuration.
+"""The last resort: a counter word with a number, and a metric, on a line that is no setting.
 
 The line is cut into numbers, each with the word before it and the unit after it; tables of words
 say what they mean. What a plain ``time`` stands for (one step, the steps since the line before, the
@@ -19,6 +19,7 @@ from relume.features.progress.formats.base import (
     to_float,
     to_int,
     to_seconds,
+    words,
 )
 from relume.features.progress.point import ProgressPoint
 
@@ -42,10 +43,10 @@ _COUNTERS: Final[dict[str, int]] = {
     "training_step": 1,
     "optimizer_step": 1,
     "step": 2,
-    "it": 3,
     "iter": 3,
     "iters": 3,
     "iteration": 3,
+    "itr": 3,
     "num_updates": 4,
     "nupdates": 4,
     "updates": 4,
@@ -56,14 +57,13 @@ _COUNTERS: Final[dict[str, int]] = {
     "mini-batch": 6,
     "batch": 6,
     "batch_idx": 6,
-    "round": 7,
 }
 """Counter words; the lowest number wins where a line has several."""
 _EPOCHS: Final = frozenset({"epoch", "ep"})
-_METRICS: Final = frozenset(
+_METRICS: Final = words(
     "loss losses acc accuracy ppl perplexity score reward mse mae iou psnr bleu wer cer ter auc f1"
     " elbo nll bpc bpb cost norm lr lrate speed throughput eta map top err xent kl dice fid return"
-    " result entropy rmse time mfu tflops dt wps tps tgs ips fps precision recall".split()
+    " result entropy rmse time mfu tflops dt wps tps tgs ips fps precision recall"
 )
 """Last part of a name, digits dropped, that makes a line a report rather than a setting."""
 _ROLES: Final[dict[str, str]] = {
@@ -71,7 +71,7 @@ _ROLES: Final[dict[str, str]] = {
     for role, names in {
         "step_time_seconds": "time step_time iter_time iteration_time batch_time time/step time/it"
         " time/iter time/batch time_per_step time_per_iter time_per_iteration time_per_batch"
-        " sec/step s/it s/iter sec/it sec/iter sec/batch sec/tick step_avg batch_cost"
+        " sec/step s/it s/itr s/iter sec/it sec/iter sec/batch sec/tick step_avg batch_cost"
         " avg_batch_cost iter_cost dt train_step_timing step_timing ms/batch ms/step ms/it ms/iter",
         "interval_seconds": "took duration",
         "elapsed_seconds": "elapsed elapsed_time time_elapsed total_time wall wall_time walltime"
@@ -86,8 +86,8 @@ _ROLES: Final[dict[str, str]] = {
 }
 """What the number behind a name is; other names ending in ``/s`` or ``_per_second`` are rates."""
 _RATE_NAME: Final = re.compile(r"(?:/|_per_)s(?:ec(?:ond)?)?(?:_per_gpu|/gpu)?$")
-_NO_RATES: Final = frozenset("b kb mb gb kib mib gib bit mbit gbit flop flops tflop tflops".split())
-_LONG_UNITS: Final = frozenset("m min mins minutes h hr hrs hours d days".split())
+_NO_RATES: Final = words("b kb mb gb kib mib gib bit mbit gbit flop flops tflop tflops")
+_LONG_UNITS: Final = words("m min mins minutes h hr hrs hours d days")
 _SECONDS: Final[dict[str, float]] = {
     "s": 1.0,
     "sec": 1.0,
@@ -97,8 +97,10 @@ _SECONDS: Final[dict[str, float]] = {
     "ms": 1e-3,
     "msec": 1e-3,
 }
-_STEP_UNITS: Final = frozenset("it iter iters iteration step batch update".split())
+_STEP_UNITS: Final = words("it itr iter iters iteration step batch update")
 _CALL: Final = re.compile(r"[a-z]\([a-z_]{1,30}=")
+_SPLIT_UNIT: Final = re.compile(r"(?i)speed:? [\d.]{1,12}\(")
+"""A speed whose unit stands behind a parenthesis: whether it is a time or a rate can't be told."""
 _SETTINGS: Final = (
     "....",
     "namespace(",
@@ -178,10 +180,20 @@ def _scaled(found: re.Match[str], name: str) -> float | None:
     return value * _SECONDS.get(unit, 1e-3 if named_ms else 1.0)
 
 
+def _role(plain: str, before: str, unit: str) -> str | None:
+    """Return what the number behind `plain` is; some words need the word before or the unit."""
+    role = _ROLES.get(plain)
+    if role == "rate" and unit.partition("/")[0] in _SECONDS:
+        return "step_time_seconds"  # "speed: 0.31s / iter" says how slow it is
+    if plain == "time" and before.endswith("data "):
+        return "data_seconds"
+    return "step_time_seconds" if plain == "cost" and before.endswith("time ") else role
+
+
 def _read_named(reading: _Reading, name: str, found: re.Match[str], before: str) -> None:
     """Read a number by the word in front of it."""
     plain = name.partition("(")[0].rstrip()
-    role = "data_seconds" if plain == "time" and before.endswith("data ") else _ROLES.get(plain)
+    role = _role(plain, before, (found["unit"] or "").lower())
     if role == "rate" or (role is None and _RATE_NAME.search(plain)):
         unit = found["unit"] or ""
         reading.put("rate", to_float(found["value"]))
@@ -242,22 +254,22 @@ def _read_token(reading: _Reading, message: str, found: re.Match[str]) -> None:
             _read_unit(reading, message, found, unit)
 
 
+def _is_setting(lowered: str) -> bool:
+    return any(word in lowered for word in _SETTINGS) or _CALL.search(lowered) is not None
+
+
 def _parse(message: str) -> ProgressPoint | None:
     lowered = message.lower()
-    for word in _SETTINGS:
-        if word in lowered:
-            return None
-    if "(" in lowered and _CALL.search(lowered):
+    if _is_setting(lowered):
         return None
+    message = _SPLIT_UNIT.sub("", message)
     reading = _Reading()
     for found in islice(_TOKEN.finditer(message), _MAX_TOKENS):
         _read_token(reading, message, found)
-    if "step" not in reading.values:
-        leading = _LEADING_STEP.search(message)
-        if leading is None:
-            return None
+    leading = None if "step" in reading.values else _LEADING_STEP.search(message)
+    if leading is not None:
         reading.values["step"] = to_int(leading.group(1))
-    if not reading.has_metric:
+    if not reading.has_metric or "step" not in reading.values:
         return None
     reading.put("step_time_seconds", reading.bare_seconds)
     if reading.has_epoch and reading.counter < len(_COUNTERS):
@@ -271,8 +283,7 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "generic",
         (
-            r"(?i)(step|iter(ation)?s?|epoch|batch|updates?|tick)[\"']?\s{0,3}[:=#]?\s{0,9}[\[(]?"
-            r"\s{0,9}\d",
+            r"(?i)(step|iter(ation)?s?|itr|epoch|batch|updates?|tick)[\"']?\s{0,3}[:=#]?[\s\[(]{0,9}\d",
             r"\d{5,10}> \w",
         ),
         _parse,

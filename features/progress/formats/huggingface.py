@@ -1,4 +1,4 @@
-"""Metric lines of the Hugging Face Trainer and of its users (axolotl, TRL, ms-swift, LLaMA-Factory).
+"""Metric lines of the Hugging Face Trainer and its users: axolotl, TRL, ms-swift, LLaMA-Factory.
 
 The dict has no step number: `epoch`, two decimals, is the only position unless a user of the
 Trainer adds one. Sources: transformers/trainer_callback.py, ms-swift swift/trainers/callback.py,
@@ -77,7 +77,7 @@ _JSON = line_format(
             rf'"elapsed_time": "(?P<elapsed>{CLOCK})"',
         ),
     ),
-    locate=(r'"current_steps": \d+',),
+    locate=(r'"current_steps": \d',),
     example='{"current_steps": 40, "total_steps": 900, "loss": 1.32, "lr": 1e-05, "epoch": 0.13,'
     ' "percentage": 4.44, "elapsed_time": "0:03:20", "remaining_time": "1:11:40"}',
 )

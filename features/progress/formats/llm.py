@@ -27,7 +27,7 @@ _NEMO = line_format(
         ),
         {"epoch_bar": True},
     ),
-    locate=(r"Training epoch \d+, iteration \d+/\d+",),
+    locate=(r"Training epoch \d+, iteration \d+/\d",),
     example="Training epoch 0, iteration 30/499 | lr: 1e-05 | global_batch_size: 256 | global_step:"
     " 30 | reduced_train_loss: 9.81 | train_step_timing in s: 12.4 | consumed_samples: 7936",
 )
@@ -95,10 +95,10 @@ _TORCHTUNE = line_format(
 _OLMO = line_format(
     "olmo",
     Grammar(
-        r"\[step=(?P<step>[\d,]{1,20})/(?:(?P<total>[\d,]{1,20})|\?{1,4})"
+        r"\[step=(?P<step>\d{1,15}(?:,\d{3})*)/(?:(?P<total>\d{1,15}(?:,\d{3})*)|\?{1,4})"
         rf"(?:,epoch=(?P<epoch>{INTEGER}))?",
     ),
-    locate=(r"\[step=[\d,]+/[\d,?]+",),
+    locate=(r"\[step=[\d,]+/[\d?]",),
     example="2024-09-01 08:00:00.120 node001:0 olmo.train:908 INFO [step=20/90000,epoch=0]",
 )
 
@@ -141,7 +141,7 @@ _INTERNEVO = line_format(
         ),
         {"rate_unit": "tokens/s"},
     ),
-    locate=(r"tflops=[\d.]+,\s?step=\d+",),
+    locate=(r"tflops=[\d.]+,\s?step=\d",),
     example="2024-01-07 12:00:01,210 INFO train.py:323 in record_current_batch_training_metrics --"
     " tflops=180.2,step=12,loss=9.61,tgs (tokens/gpu/second)=4102.2,lr=4e-07,loss_scale=65536.0",
 )
@@ -150,7 +150,7 @@ _FSDP = line_format(
     "fsdp_example",
     Grammar(
         rf"\bBatch (?P<step>{INTEGER}) Loss: (?P<loss>{NUMBER}), Speed: (?P<rate>{NUMBER})"
-        r" (?P<rate_unit>[a-z]{1,10}/s)",
+        r" (?P<rate_unit>[a-z]{1,10}/s(?:ec)?)",
     ),
     locate=(r"Batch \d+ Loss: \S+ Speed: ",),
     example="0: 2025-04-04 19:58:28 I [train.py:103] Batch 12 Loss: 9.64674, Speed: 17.06"

@@ -7,7 +7,7 @@ the m4 (IDEFICS) trainer.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from relume.features.progress.formats.base import (
     CLOCK,
@@ -18,6 +18,14 @@ from relume.features.progress.formats.base import (
     line_format,
 )
 
+
+def _rate_of_batch(values: dict[str, Any]) -> None:
+    """Derive samples per second: a batch that ramps up takes longer and is not slower."""
+    batch, seconds = values.pop("_batch_size", None), values.get("step_time_seconds")
+    if batch and seconds and "rate" not in values:
+        values["rate"] = batch / seconds
+
+
 _MEGATRON = line_format(
     "megatron",
     Grammar(
@@ -26,6 +34,7 @@ _MEGATRON = line_format(
             rf"per iteration \(ms\):\s*(?P<step_time_ms>{NUMBER})",
             rf"per iteration \(s\):\s*(?P<step_time_seconds>{NUMBER})",
             rf"samples(?: per second|/sec):\s*(?P<rate>{NUMBER})",
+            rf"global batch size:\s*(?P<batch_size>{INTEGER})",
             rf"number of nan iterations:\s*(?P<nan_count>{INTEGER})",
             rf"\| (?:lm[ -])?loss(?: value)?:\s*(?P<loss>{NUMBER})",
             rf"loss scale:\s*(?P<loss_scale>{NUMBER})",
@@ -33,6 +42,7 @@ _MEGATRON = line_format(
             rf"number of skipped iterations:\s*(?P<skipped>{INTEGER})",
         ),
         {"rate_unit": "samples/s"},
+        _rate_of_batch,
     ),
     locate=(r"iteration\s+\d+\s*/\s*\d+\s*\|",),
     example=" iteration      120/   50000 | consumed samples:        61440 | elapsed time per"
@@ -63,7 +73,7 @@ _VALIDATION = line_format(
         (rf"loss value:\s*(?P<loss>{NUMBER})",),
         {"phase": "evaluation"},
     ),
-    locate=(r"loss at iteration \d+",),
+    locate=(r"loss at iteration \d",),
     example=" validation loss at iteration 1000 | lm loss value: 2.510000E+00 |"
     " lm loss PPL: 1.230000E+01 |",
 )

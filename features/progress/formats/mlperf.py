@@ -14,6 +14,7 @@ from relume.features.progress.formats.base import (
     ProgressFormat,
     to_float,
     to_int,
+    words,
 )
 from relume.features.progress.point import ProgressPoint
 
@@ -23,10 +24,10 @@ _VALUE: Final = re.compile(rf'"value": (?:\{{"(\w{{1,40}})": )?({NUMBER})')
 _STEP: Final = re.compile(
     r'"(?:step|samples_count|step_num|iteration|epoch_num|first_epoch_num)": (\d{1,15})\b'
 )
-_TRAIN_KEYS: Final = frozenset(
-    "block_start block_stop epoch_start epoch_stop tracked_stats throughput train_loss".split()
+_TRAIN_KEYS: Final = words(
+    "block_start block_stop epoch_start epoch_stop tracked_stats throughput train_loss"
 )
-_EVALUATION_KEYS: Final = frozenset("eval_start eval_stop eval_accuracy eval_error eval_loss".split())
+_EVALUATION_KEYS: Final = words("eval_start eval_stop eval_accuracy eval_error eval_loss")
 
 
 def _read_value(key: str, message: str, values: dict[str, Any]) -> None:
@@ -40,7 +41,7 @@ def _read_value(key: str, message: str, values: dict[str, Any]) -> None:
         values["rate"], values["rate_unit"] = number, found.group(1) or key
 
 
-_RATES: Final = frozenset("throughput imgs_sec samples_per_sec images_per_second".split())
+_RATES: Final = words("throughput imgs_sec samples_per_sec images_per_second")
 
 
 def _parse(message: str) -> ProgressPoint | None:

@@ -76,7 +76,7 @@ _RETURNN = line_format(
         ),
         {"epoch_bar": True},
     ),
-    locate=(r"\bep \d+ train, step \d+",),
+    locate=(r"\bep \d+ train, step \d",),
     example="ep 3 train, step 40, ce 4.102, fer 0.801, mem_usage:cuda:0 6.5GB, 0.912 sec/step",
 )
 

@@ -1,4 +1,4 @@
-"""Translation and text tool boxes, and older one-line loggers: fairseq, OpenNMT, Marian, TF1, Caffe.
+"""Text tool boxes and older one-line loggers: fairseq, OpenNMT, Marian, TensorFlow 1, Caffe.
 
 Sources: fairseq/logging/progress_bar.py, onmt/utils/statistics.py, marian training/scheduler.h,
 tensorflow basic_session_run_hooks.py, the CIFAR-10 tutorial, pytorch/examples word_language_model,
@@ -7,8 +7,7 @@ caffe/solver.cpp, darknet detector.c, lerobot scripts/train.py, CLIP4Clip.
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from typing import Any, Final
 
 from relume.features.progress.formats.base import (
     CLOCK,
@@ -17,10 +16,7 @@ from relume.features.progress.formats.base import (
     Grammar,
     ProgressFormat,
     line_format,
-    to_float,
-    to_int,
 )
-from relume.features.progress.point import ProgressPoint
 
 _FAIRSEQ = line_format(
     "fairseq",
@@ -108,7 +104,7 @@ _TF_ESTIMATOR = line_format(
         rf"loss = (?P<loss>{NUMBER}), (?:global_)?step = (?P<step>{INTEGER})"
         rf"(?: \((?P<interval_seconds>{NUMBER}) sec\))?",
     ),
-    locate=(r"loss = \S+, (global_)?step = \d+",),
+    locate=(r"loss = \S+, (global_)?step = \d",),
     example="INFO:tensorflow:loss = 1.2101, step = 1200 (9.120 sec)",
 )
 
@@ -122,7 +118,7 @@ _TF_RATE = line_format(
 _TF_BENCHMARKS = line_format(
     "tf_benchmarks",
     Grammar(
-        rf"(?:^|\s)(?P<step>{INTEGER})\s{{1,8}}images/sec: (?P<rate>{NUMBER}) \+/- ",
+        rf"(?<![\w.])(?P<step>{INTEGER})\s{{1,8}}images/sec: (?P<rate>{NUMBER}) \+/- ",
         (rf"\(jitter = {NUMBER}\)\s{{1,8}}(?P<loss>{NUMBER})",),
         {"rate_unit": "images/s"},
     ),
@@ -142,7 +138,7 @@ _LANGUAGE_MODEL = line_format(
         {"epoch_bar": True},
     ),
     locate=(r"\d batches \| ",),
-    example="| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 35.50 | loss  7.60 | ppl  2001",
+    example="| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 35.50 | loss  7.60 |",
 )
 
 _CAFFE = line_format(
@@ -160,8 +156,8 @@ _CAFFE = line_format(
 _DARKNET = line_format(
     "darknet",
     Grammar(
-        rf"(?:^|\s)(?P<step>{INTEGER}): (?P<loss>{NUMBER}), {NUMBER} avg(?: loss)?, {NUMBER} rate,"
-        rf" (?P<step_time_seconds>{NUMBER}) seconds",
+        rf"(?<![\w.,])(?P<step>{INTEGER}): (?P<loss>{NUMBER}), {NUMBER} avg(?: loss)?, "
+        rf"{NUMBER} rate, (?P<step_time_seconds>{NUMBER}) seconds",
     ),
     locate=(r" avg( loss)?, \S+ rate, \S+ seconds",),
     example=" 1200: 1.120301, 1.201201 avg loss, 0.001000 rate, 5.512012 seconds, 76800 images",
@@ -170,7 +166,8 @@ _DARKNET = line_format(
 _CLIP = line_format(
     "epoch_step_commas",
     Grammar(
-        rf"\bEpoch: (?P<epoch>{INTEGER})/\d{{1,9}}, Step: (?P<step>{INTEGER})/(?P<total>{INTEGER}),",
+        rf"\bEpoch: (?P<epoch>{INTEGER})/\d{{1,9}}, "
+        rf"Step: (?P<step>{INTEGER})/(?P<total>{INTEGER}),",
         (
             rf"Time/step: (?P<step_time_seconds>{NUMBER})",
             rf" Loss: (?P<loss>{NUMBER})",
@@ -182,27 +179,26 @@ _CLIP = line_format(
     " Time/step: 2.546119",
 )
 
-_LEROBOT: Final = re.compile(
-    rf"\bstep:(?P<step>\d{{1,9}}(?:\.\d{{1,3}})?[KMB]?) smpl:\S{{1,12}} .{{0,200}}?"
-    rf"\bupdt_s:(?P<update>{NUMBER}) data_s:(?P<data>{NUMBER})"
+
+def _time_with_wait(values: dict[str, Any]) -> None:
+    compute, wait = values.pop("_compute_seconds", None), values.get("data_seconds")
+    if compute is not None and wait is not None:
+        values["step_time_seconds"] = compute + wait
+
+
+_LEROBOT = line_format(
+    "lerobot",
+    Grammar(
+        r"\bstep:(?P<step>\d{1,9}(?:\.\d{1,3})?[KMB]?) smpl:\S{1,12} .{0,200}?"
+        rf"\bupdt_s:(?P<compute_seconds>{NUMBER}) data_s:(?P<data_seconds>{NUMBER})",
+        (rf" loss:(?P<loss>{NUMBER})",),
+        {},
+        _time_with_wait,
+    ),
+    locate=(r"updt_s:\S+ data_s:",),
+    example="INFO 2025-07-11 08:20:13 ts/train.py:232 step:40 smpl:2K ep:8 epch:0.01 loss:1.051"
+    " grdn:4.482 lr:1.8e-06 updt_s:0.302 data_s:0.010",
 )
-_LEROBOT_LOSS: Final = re.compile(rf" loss:({NUMBER})")
-
-
-def _parse_lerobot(message: str) -> ProgressPoint | None:
-    found = _LEROBOT.search(message)
-    if found is None:
-        return None
-    update, data = to_float(found["update"]), to_float(found["data"])
-    loss = _LEROBOT_LOSS.search(message)
-    return ProgressPoint(
-        "lerobot",
-        step=to_int(found["step"]),
-        step_time_seconds=None if update is None or data is None else update + data,
-        data_seconds=data,
-        loss=None if loss is None else to_float(loss.group(1)),
-    )
-
 
 FORMATS: Final[tuple[ProgressFormat, ...]] = (
     _FAIRSEQ,
@@ -217,11 +213,5 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     _CAFFE,
     _DARKNET,
     _CLIP,
-    ProgressFormat(
-        "lerobot",
-        (r"updt_s:\S+ data_s:",),
-        _parse_lerobot,
-        "INFO 2025-07-11 08:20:13 ts/train.py:232 step:40 smpl:2K ep:8 epch:0.01 loss:1.051"
-        " grdn:4.482 lr:1.8e-06 updt_s:0.302 data_s:0.010",
-    ),
+    _LEROBOT,
 )

@@ -34,7 +34,7 @@ _BRACKETS = line_format(
     Grammar(
         rf"\b(?:Epoch|Train(?:ing)?)(?:\(train\))?:?\s{{0,2}}\[(?P<epoch>{INTEGER})(?:/\d{{1,9}})?\]"
         rf"\s{{0,2}}\[\s{{0,9}}(?P<step>{INTEGER})\s?/\s?(?P<total>{INTEGER})\]",
-        (*_TIMES, rf"ips: (?P<rate>{NUMBER}) (?P<rate_unit>\w{{1,12}}/s)"),
+        (*_TIMES, rf"ips: (?P<rate>{NUMBER}) (?P<rate_unit>\w{{1,12}}/s(?:ec)?)"),
         {"epoch_bar": True},
     ),
     locate=(r"(Epoch|Train(ing)?)(\(train\))?:?\s{0,2}\[\d+(/\d+)?\]\s{0,2}\[\s*\d+\s?/\s?\d+\]",),
@@ -61,7 +61,9 @@ _HELD_OUT = line_format(
         _TIMES,
         {"phase": "evaluation"},
     ),
-    locate=(r"((Epoch|Iter)\((val|test)\)|Test|Val(idation)?):?\s{0,2}(\[\d+\])?\s{0,2}\[\s*\d+/\d+",),
+    locate=(
+        r"((Epoch|Iter)\((val|test)\)|Test|Val(idation)?):?\s{0,2}(\[\d+\])?\s{0,2}\[\s*\d+/\d",
+    ),
     example="Test:  [ 10/79]  eta: 0:00:20  loss: 0.91 (0.95)  time: 0.2901  data: 0.1402",
 )
 
@@ -75,7 +77,7 @@ _DETECTRON = line_format(
             *_TIMES,
         ),
     ),
-    locate=(r"eta: .{1,40}\biter: \d+",),
+    locate=(r"eta: .{1,40}\biter: \d",),
     example="[01/10 10:00:00 d2.utils.events]:  eta: 1:20:10  iter: 119  total_loss: 1.90"
     "  loss_cls: 0.81  time: 0.3101  data_time: 0.0091  lr: 0.0012  max_mem: 4100M",
 )
@@ -91,7 +93,7 @@ _TIMM = line_format(
         ),
         {"epoch_bar": True, "rate_unit": "samples/s"},
     ),
-    locate=(r"Train: \d+ \[\s*\d+/\d+",),
+    locate=(r"Train: \d+ \[\s*\d+/\d",),
     example="Train: 0 [ 100/1251 (  8%)]  Loss: 6.81 (6.90)  Time: 0.402s,  636.81/s  (0.471s,"
     "  543.52/s)  LR: 1.000e-05  Data: 0.011 (0.041)",
 )
@@ -100,7 +102,7 @@ _MXNET = line_format(
     "mxnet",
     Grammar(
         rf"\bEpoch ?\[?(?P<epoch>{INTEGER})\] ?\[?Batch ?\[?(?:\d{{1,15}}-)?(?P<step>{INTEGER})\],?"
-        rf".{{0,60}}?\bSpeed: (?P<rate>{NUMBER}) (?P<rate_unit>[a-z]{{1,12}}/s)",
+        rf".{{0,60}}?\bSpeed: (?P<rate>{NUMBER}) (?P<rate_unit>[a-z]{{1,12}}/s(?:ec)?)",
         (rf"\b(?:loss|cross-entropy|perplexity)=(?P<loss>{NUMBER})",),
         {"epoch_bar": True},
     ),
@@ -119,7 +121,7 @@ _PADDLE = line_format(
             rf"batch_cost: (?P<step_time_seconds>{NUMBER})",
             rf"reader_cost: (?P<data_seconds>{NUMBER})",
             rf" loss: (?P<loss>{NUMBER})",
-            rf"ips: (?P<rate>{NUMBER}) (?P<rate_unit>\w{{1,12}}/s)",
+            rf"ips: (?P<rate>{NUMBER}) (?P<rate_unit>\w{{1,12}}/s(?:ec)?)",
         ),
     ),
     locate=(r"batch_cost: ",),

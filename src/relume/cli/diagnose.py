@@ -18,7 +18,9 @@ EXIT_FINDING = 1
 
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(help="Logs, folders (one attempt each), or - for standard input.", show_default=False),
+    typer.Argument(
+        help="Logs, folders (one attempt each), or - for standard input.", show_default=False
+    ),
 ]
 CasesOption = Annotated[
     Path | None,
@@ -61,7 +63,9 @@ def diagnose(
             hint="give the paths in a call of their own",
         )
     if cases is None and not paths:
-        raise InputError("nothing to diagnose", hint="name a log, a folder, or - for standard input")
+        raise InputError(
+            "nothing to diagnose", hint="name a log, a folder, or - for standard input"
+        )
     analyzer = _analyzer(config, rules or [], engine)
     if cases is not None:
         _write_lines(_diagnose_cases(analyzer, cases))
@@ -115,8 +119,8 @@ def _diagnose_paths(analyzer: Analyzer, paths: list[str]) -> list[Diagnosed]:
 
 
 def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object]]:
-    from relume.records import case_record
     from relume.ingest.cases import read_cases
+    from relume.records import case_record
 
     for case in read_cases(path):
         yield case_record(analyzer.diagnose_lines(case.id, case.text))
@@ -126,7 +130,7 @@ def _records(results: list[Diagnosed]) -> Iterator[dict[str, object]]:
     from relume.records import SCHEMA_VERSION, verdict_record
 
     for result in results:
-        record = verdict_record(result.verdict, result.skipped)
+        record = verdict_record(result.verdict, result.skipped.as_dict())
         yield {"schema_version": SCHEMA_VERSION, **record}
 
 
@@ -135,7 +139,7 @@ def _write_document(results: list[Diagnosed]) -> None:
 
     from relume.records import SCHEMA_VERSION, verdict_record
 
-    verdicts = [verdict_record(result.verdict, result.skipped) for result in results]
+    verdicts = [verdict_record(result.verdict, result.skipped.as_dict()) for result in results]
     document = {"schema_version": SCHEMA_VERSION, "verdicts": verdicts}
     sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
@@ -157,7 +161,7 @@ def _write_text(analyzer: Analyzer, results: list[Diagnosed]) -> None:
         summary = (signature.summary, signature.advice) if signature is not None else ("", "")
         if number:
             typer.echo("")
-        typer.echo(verdict_text(result.verdict, summary, result.skipped))
+        typer.echo(verdict_text(result.verdict, summary, result.skipped.as_dict()))
         if result.verdict.kind.value == "unknown":
             reason = "; ".join(result.verdict.why) or "no reason known"
             typer.echo(f"relume: {result.verdict.attempt}: unknown: {reason}", err=True)

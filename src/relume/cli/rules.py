@@ -63,7 +63,7 @@ def list_rules(
         _known("--family", family, {rule.category for rule in chosen})
         chosen = [rule for rule in chosen if rule.category == family]
     if role is not None:
-        _known("--role", role, list(Role))
+        _known("--role", role, [item.value for item in Role])
         chosen = [rule for rule in chosen if rule.role == role]
     if as_json:
         records = [_rule_record(rule) for rule in chosen]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from making import make_episode, make_hit, make_signature
-
-from relume.models.diagnosis.culprit import exclusions, find_culprit
-from relume.models.diagnosis.order import choose_root
+from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.episode import Episode, RankPlace
-from relume.models.diagnosis.culprit import Blame
+from relume.models.diagnosis.order import choose_root
 from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
 from relume.verdict import Domain, Kind, Locator
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from making import make_episode, make_hit, make_signature
 
+from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.order import choose_root
 from relume.models.signatures.rule import Role, Tier
 from relume.verdict import Domain, Kind

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from making import make_episode, make_hit, make_signature
 
+from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.episode import RankPlace
 from relume.models.diagnosis.waves import find_laggard
 from relume.models.signatures.rule import Tier
@@ -40,7 +40,9 @@ def named(*ranks: dict[str, str]) -> int | None:
         ([{"enqueued": "-1", "seq": "1"}, {"enqueued": "5", "seq": "1"}], 0),
     ],
 )
-def test_counters_name_the_rank_out_of_step(ranks: list[dict[str, str]], laggard: int | None) -> None:
+def test_counters_name_the_rank_out_of_step(
+    ranks: list[dict[str, str]], laggard: int | None
+) -> None:
     assert named(*ranks) == laggard
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-RULE = {
+RULE: dict[str, str | list[str]] = {
     "id": "'gpu_gone'",
     "role": "'root'",
     "tier": "'hardware'",
@@ -26,8 +26,8 @@ RULE = {
 
 def rule(**changes: str | list[str] | None) -> str:
     """A `[[signature]]` table: `RULE` with fields changed, or left out where null."""
-    fields = {name: text for name, text in {**RULE, **changes}.items() if text is not None}
-    lines = [f"{name} = {_toml(text)}" for name, text in fields.items()]
+    fields: dict[str, str | list[str] | None] = {**RULE, **changes}
+    lines = [f"{name} = {_toml(text)}" for name, text in fields.items() if text is not None]
     return "\n".join(["[[signature]]", *lines, ""])
 
 

@@ -23,7 +23,8 @@ def check(path: Path, prefer: str = "hyperscan") -> checks.Report:
 def test_right_samples_pass(write_rules: Write, make_rule: Make, engine: str) -> None:
     report = check(write_rules(make_rule()), engine)
     assert (report.rules, report.samples, report.engine) == (1, 4, engine)
-    assert report.failures == report.overlaps == ()
+    assert report.failures == ()
+    assert report.overlaps == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,0 +1,106 @@
+"""What follows from what: lines that an earlier line explains are no first causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relume.models.diagnosis.episode import Episode
+from relume.models.signatures.hit import Hit
+from relume.models.signatures.rule import Role, Tier
+from relume.verdict import Domain
+
+GENERIC_SPECIFICITY = 20
+"""Rules at or below this say only 'some exception', 'some fatal line'."""
+WEAK_HARDWARE_SPECIFICITY = 49
+"""Device errors below the normal 50 also follow an application fault (Xid 109 after 13)."""
+CLOCK_SLACK_MICROSECONDS = 1_000_000
+"""Clocks of one file this close do not prove an order."""
+
+CAUSES = frozenset({Role.ROOT, Role.CONFIRMATION})
+"""Roles of lines that can be a first cause."""
+
+
+def is_generic(hit: Hit) -> bool:
+    """Whether the rule says no more than that something failed."""
+    return hit.signature.specificity <= GENERIC_SPECIFICITY
+
+
+def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
+    """Whether `first` is known to come before `second`.
+
+    Inside one file the reading order decides unless both clocks contradict it; between files only
+    the clocks can.
+    """
+    times = (first.line.event_time, second.line.event_time)
+    if first.line.file == second.line.file:
+        if None not in times and abs(times[0] - times[1]) > CLOCK_SLACK_MICROSECONDS:  # type: ignore[operator]
+            return times[0] < times[1]  # type: ignore[operator]
+        return episode.position(first) < episode.position(second)
+    return None not in times and times[0] + CLOCK_SLACK_MICROSECONDS < times[1]  # type: ignore[operator]
+
+
+def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """An unspecific exception after a known failure is how that failure surfaced."""
+    return (
+        is_generic(hit)
+        and hit.signature.tier is Tier.EXCEPTION
+        and not is_generic(earlier)
+        and earlier.signature.tier in {Tier.FABRIC, Tier.TIMEOUT, Tier.EXCEPTION}
+        and precedes(episode, earlier, hit)
+    )
+
+
+def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """After a collective timed out the abort itself raises exceptions on every rank."""
+    return (
+        hit.signature.tier in {Tier.EXCEPTION, Tier.FABRIC}
+        and earlier.signature.tier is Tier.TIMEOUT
+        and earlier.signature.role is Role.ROOT
+        and precedes(episode, earlier, hit)
+    )
+
+
+def _limit_after_failure(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """A job that had already failed or stood still then ran into its limit or was cancelled."""
+    return (
+        hit.signature.domain is Domain.SCHEDULER
+        and hit.signature.tier is Tier.EXCEPTION
+        and earlier.signature.role in CAUSES
+        and earlier.signature.domain is not Domain.SCHEDULER
+        and precedes(episode, earlier, hit)
+    )
+
+
+def _after_scheduler_end(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """What processes print while the scheduler ends them is teardown."""
+    return (
+        earlier.signature.domain is Domain.SCHEDULER
+        and earlier.signature.role is Role.ROOT
+        and earlier.signature.tier is Tier.EXCEPTION
+        and not is_generic(earlier)
+        and hit.signature.tier in {Tier.EXCEPTION, Tier.FABRIC, Tier.TIMEOUT}
+        and hit.signature.domain is not Domain.SCHEDULER
+        and precedes(episode, earlier, hit)
+    )
+
+
+def _device_after_application(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """A context-switch time-out on the GPU that just had an application fault follows from it."""
+    return (
+        hit.signature.tier is Tier.HARDWARE
+        and hit.signature.specificity <= WEAK_HARDWARE_SPECIFICITY
+        and earlier.signature.category == hit.signature.category
+        and earlier.signature.tier is Tier.EXCEPTION
+        and earlier.captures.get("gpu") == hit.captures.get("gpu")
+        and precedes(episode, earlier, hit)
+    )
+
+
+_Consequence = Callable[[Episode, Hit, Hit], bool]
+CONSEQUENCES: tuple[tuple[str, _Consequence], ...] = (
+    ("the scheduler had ended the job before them", _after_scheduler_end),
+    ("the job had already failed when the scheduler ended it", _limit_after_failure),
+    ("device errors that follow an application fault on the same GPU", _device_after_application),
+    ("exceptions raised by the abort after a collective timed out", _exception_after_timeout),
+    ("unspecific exceptions after a known failure", _generic_after_known),
+)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relume.benchmarks.registry import BENCHES, Bench, data_folder, find
+from relume.errors import InputError
+
+
+@pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.id)
+def test_a_bench_is_found_by_its_id(bench: Bench) -> None:
+    assert find(bench.id) is bench
+
+
+def test_ids_are_unique() -> None:
+    assert len({bench.id for bench in BENCHES}) == len(BENCHES)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "close"),
+    [("case", "cases"), ("diagnose_sped", "diagnose-speed"), ("HEALTY", "healthy")],
+)
+def test_an_unknown_id_names_the_nearest(wrong: str, close: str) -> None:
+    with pytest.raises(
+        InputError, match=f"found {wrong}; expected one of .*{close}.*; did you mean '{close}'"
+    ):
+        find(wrong)
+
+
+def test_an_id_like_no_other_names_the_list() -> None:
+    with pytest.raises(InputError, match="see relume bench list"):
+        find("xyzzy")
+
+
+def test_a_bench_says_which_folder_it_needs(tmp_path: Path) -> None:
+    assert data_folder(tmp_path, "cases", "the folder") == tmp_path
+    with pytest.raises(
+        InputError, match=r"bench cases needs .*found no --data; expected the folder"
+    ):
+        data_folder(None, "cases", "the folder")
+    with pytest.raises(InputError, match="nowhere is no folder; expected the folder"):
+        data_folder(tmp_path / "nowhere", "cases", "the folder")

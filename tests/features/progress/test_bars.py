@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import pytest
+
+from relume.features.progress.formats.bars import label_phase
+from relume.features.progress.parse import parse_progress
+
+BARS: tuple[tuple[str, dict[str, object]], ...] = (
+    (
+        " 25%|██▌       | 2/8 [03:45<11:17, 112.97s/it]",
+        {"step": 2, "total": 8, "elapsed_seconds": 225.0, "rate": 1 / 112.97, "rate_unit": "it/s"},
+    ),
+    (" 96%|█████████▌| 61430/64146 [4:33:56<13:51, 3.27it/s]", {"step": 61430, "rate": 3.27}),
+    ("  0%|          | 0/9824 [00:00<?, ?it/s]", {"step": 0, "rate": None, "phase": "train"}),
+    ("  5%|▌   | 40/800 [1 day, 2:00:30<19:00:00, 2340.00s/it]", {"elapsed_seconds": 93630.0}),
+    ("1234it [00:10, 120.31it/s]", {"step": 1234, "total": None, "rate": 120.31}),
+    (
+        " 10%|█ | 1.2k/12.0k [00:10<01:30, 120batch/s]",
+        {"step": 1200, "total": 12000, "rate": 120.0},
+    ),
+    (
+        "Epoch 3:   3%|▎         | 341/11000 [5:28:58<171:22:21,  1.73it/s, loss=2.52, v_num=]",
+        {"epoch": 3.0, "epoch_bar": True, "step": 341, "loss": 2.52},
+    ),
+    (
+        (
+            "Epoch 0: :   0%|          | 2000/603000 [1:03:17<317:00:58, v_num=, reduced_train_loss=2.6,"
+            " global_step=2e+3, train_step_timing in s=1.900]"
+        ),
+        {"step": 2000, "rate": None, "loss": 2.6, "step_time_seconds": 1.9},
+    ),
+    (
+        "| epoch 001:   0%| | 50/11265 [02:25<9:05:31,  2.92s/it, loss=0.000, ppl=1.00, wps=0,",
+        {"epoch": 1.0, "step": 50, "total": 11265},
+    ),
+    (
+        " 40%|████ | 4/10 [08:00<12:00, 120s/it]slurmstepd: error: *** JOB 7 CANCELLED ***",
+        {"step": 4, "rate": 1 / 120},
+    ),
+    ("  8/8 [00:04<00:00,  2.00it/s]{'train_runtime': 4.1}", {"step": 8, "total": 8}),
+    ("Map:  50%|█████ | 500/1000 [00:01<00:01, 480.11 examples/s]", {"phase": "launch"}),
+    ("Generating train split: 1200 examples [00:02, 600.11 examples/s]", {"phase": "launch"}),
+    ("Validation DataLoader 0:  50%|███ | 8/16 [00:04<00:04, 2.00it/s]", {"phase": "evaluation"}),
+    (
+        " 96% (171 of 177) |################# | Elapsed Time: 0:00:13 ETA:   0:00:00",
+        {"format": "progressbar", "step": 171, "total": 177, "elapsed_seconds": 13.0},
+    ),
+    (
+        "1875/1875 [==============================] - 5s 3ms/step - loss: 0.2101 - accuracy: 0.93",
+        {"format": "keras", "step": 1875, "step_time_seconds": 0.003, "loss": 0.2101},
+    ),
+    (
+        "120/1875 ━━━━━━━━━━━━━━━━━━━━ 1:10 40ms/step - accuracy: 0.41 - loss: 2.1034",
+        {"format": "keras", "step": 120, "step_time_seconds": 0.04},
+    ),
+    (
+        "Epoch 2/9  ━━━━━━━━━━ 12/100 0:01:05 • 0:00:40 2.30it/s v_num: 0 train_loss: 1.202",
+        {"format": "rich_bar", "epoch": 2.0, "elapsed_seconds": 65.0, "rate": 2.3},
+    ),
+    (
+        (
+            "ctdet/run |##   | train: [54][4000/14000]|Tot: 1:20:53 |ETA: 5:33:20 |loss 1.7448"
+            " |Data 3.556s(0.517s) |Net 1.014s"
+        ),
+        {"format": "centernet", "step": 4000, "step_time_seconds": 2.0, "data_seconds": 3.556},
+    ),
+)
+
+
+@pytest.mark.parametrize(("line", "expected"), BARS, ids=range(len(BARS)))
+def test_bars(line: str, expected: dict[str, object]) -> None:
+    point = parse_progress(line)
+    assert point is not None
+    assert point.is_bar
+    read = {name: getattr(point, name) for name in expected}
+    assert read == {
+        name: pytest.approx(value) if isinstance(value, float) else value
+        for name, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "phase"),
+    [
+        ("Epoch 3", "train"),
+        ("Train", "train"),
+        ("Steps", "train"),
+        ("Sanity Checking DataLoader 0", "evaluation"),
+        ("Evaluating", "evaluation"),
+        ("Loading checkpoint shards", "launch"),
+        ("Tokenizing", "launch"),
+        ("Generating train split", "launch"),
+        ("Saving model", "checkpoint"),
+    ],
+)
+def test_a_label_says_what_is_counted(label: str, phase: str) -> None:
+    assert label_phase(label) == phase
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[10:20:30] reading 3/4 of the files",
+        "Channel 00/08 [0] via P2P",
+        "job 12 [00:10, ok]",
+        "x [00:10<00:20]",
+    ],
+)
+def test_what_only_looks_like_a_bar(line: str) -> None:
+    assert parse_progress(line) is None
