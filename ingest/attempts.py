@@ -22,7 +22,8 @@ SLURMCTLD = "slurmctld"
 SACCT = "sacct"
 JOB = "stdout"
 _KERNEL_LINE = re.compile(
-    r"^(?:\[ *\d+\.\d+\]|\[\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,80}\bkernel: |.{0,60}\bNVRM: |<\d+>)",
+    r"^(?:\[ *\d+\.\d+\]|\[\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\]"
+    r"|.{0,80}\bkernel: |.{0,60}\bNVRM: |<\d+>)",
     re.MULTILINE,
 )
 _SLURMCTLD_LINE = re.compile(
@@ -36,7 +37,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One readable file of an attempt; `form` is ``stdout``, ``kernel``, ``slurmctld`` or ``sacct``."""
+    """One readable file; `form` is ``stdout``, ``kernel``, ``slurmctld`` or ``sacct``."""
 
     path: Path | str
     form: str
@@ -68,9 +69,9 @@ def find_attempts(paths: Sequence[Path | str]) -> list[AttemptInput]:
 
 
 def form_of(start: bytes) -> str:
-    """Tell what a log is by its first bytes.
+    r"""Tell what a log is by its first bytes.
 
-    >>> form_of(b"[  12.345678] NVRM: loading\\n[  12.345679] usb 1-1: new device\\n")
+    >>> form_of(b"[  12.345678] NVRM: loading\n[  12.345679] usb 1-1: new device\n")
     'kernel'
     """
     text = start.decode("utf-8", "replace")

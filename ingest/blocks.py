@@ -1,8 +1,8 @@
 """Bytes of a log in, blocks of whole normalised lines out, however the bytes were cut.
 
-Normalising: CRLF and a bare CR become LF, so that every redraw of a progress bar is a logical line of
-its own; ANSI escape sequences are removed; NULs become spaces. Line *numbers* count only the LFs of
-the original, as an editor or `grep -n` does.
+Normalising: CRLF and a bare CR become LF, so that every redraw of a progress bar is a logical line
+of its own; ANSI escape sequences are removed; NULs become spaces. Line *numbers* count only the LFs
+of the original, as `grep -n` does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ MAX_LINE_BYTES = 1 << 20
 OVERLAP_BYTES = 4096
 """How much of a piece the next one repeats, so that words across the cut are still found."""
 _ANSI = re.compile(
-    rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)|[@-Z\\^_])"
+    rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
+    rb"|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)"  # OSC: titles, links
+    rb"|[@-Z\\^_])"
 )
 
 
@@ -69,15 +71,15 @@ class Block:
 
 
 class BlockAssembler:
-    """Cuts a stream of bytes into blocks; the result does not depend on how the stream is cut.
+    r"""Cuts a stream of bytes into blocks; the result does not depend on how the stream is cut.
 
     Holds at most one block and one unfinished line of `max_line_bytes`.
 
     Examples
     --------
     >>> assembler = BlockAssembler("log")
-    >>> [b.data for b in assembler.feed(b"one\\ntw") + assembler.feed(b"o\\n") + assembler.finish()]
-    [b'one\\ntwo\\n']
+    >>> [b.data for b in assembler.feed(b"one\ntw") + assembler.feed(b"o\n") + assembler.finish()]
+    [b'one\ntwo\n']
     """
 
     def __init__(

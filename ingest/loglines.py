@@ -50,8 +50,11 @@ class LineParser:
         self.file = file
         self.stream = stream
         self._attempt = attempt
-        written = None if modified is None else datetime.fromtimestamp(modified, UTC)
-        self._clock = Clock(zone, written and written.year, written and written.month)
+        if modified is None:
+            self._clock = Clock(zone)
+        else:
+            written = datetime.fromtimestamp(modified, UTC)
+            self._clock = Clock(zone, written.year, written.month)
         self._rank = rank_of_file(file)
         self._node = node_of_file(file)
 

@@ -69,9 +69,9 @@ def probe(path: Path | str) -> bytes:
 
 
 def is_binary(start: bytes) -> bool:
-    """Whether the first bytes of a file are no text.
+    r"""Whether the first bytes of a file are no text.
 
-    >>> is_binary(b"\\x7fELF\\x02\\x01"), is_binary(b"step 1\\n")
+    >>> is_binary(b"\x7fELF\x02\x01"), is_binary(b"step 1\n")
     (True, False)
     """
     if start.startswith(_BINARY_MAGIC):
@@ -112,8 +112,7 @@ def _decoded(stream: BinaryIO, head: bytes) -> BinaryIO:
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
     if head.startswith(_ZSTD):
-        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        return reader  # type: ignore[return-value]
+        return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
     for mark, encoding in _UTF16.items():
         if head.startswith(mark):
             return _Recoded(stream, encoding)  # type: ignore[return-value]

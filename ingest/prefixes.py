@@ -15,18 +15,34 @@ MAX_PREFIXES = 10
 """No software stacks more; a line that goes on looking like prefixes is content."""
 MAX_PREFIX_CHARACTERS = 600
 
-_ISO = r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
-_HOST = r"[A-Za-z0-9][\w.-]{0,252}"
-_SOURCE = r"[\w./<>-]{1,160}:\d{1,6}"
+_WORDS = {
+    "ISO": r"(?P<clock>\d{4}[-/]\d\d[-/]\d\d[T _][\d:]{8}(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)",
+    "GLOG": r"[EWIFDCV](?P<clock>\d{3,4} \d\d:\d\d:\d\d\.\d{1,9})",
+    "CTIME": r"(?P<clock>\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4})",
+    "MONTH": r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)",
+    "LEVEL": r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)",
+    "NODE": r"(?P<node>[A-Za-z0-9][\w.-]{0,252})",
+    "PROGRAM": r"[\w./-]{1,40}(?:\[\d{1,8}\])?",
+    "FILE": r"[\w./<>-]{1,160}[: ]\d{1,6}",
+    "NAME": r"[\w.<>]{1,120}",
+    "PID": r"\d{1,10}",
+    "RANK": r"\d{1,7}",
+}
+"""Words of the grammars below: each stands for its expression."""
+
+
+def _grammars(*templates: str) -> tuple[re.Pattern[str], ...]:
+    """Compile templates in which the words of `_WORDS` stand in braces."""
+    token = re.compile(r"\{([A-Z]+)\}")
+    return tuple(re.compile(token.sub(lambda m: _WORDS[m[1]], t)) for t in templates)
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
     """What the prefixes of a line say; null where they say nothing.
 
-    `length` is where the message begins. `rank` is the global rank, `group_rank` one inside a process
-    group. `clock` is the text of a wall clock, `uptime_seconds` the kernel's clock since boot.
+    `length` is where the message begins. `rank` is the global rank, `group_rank` one inside a
+    process group. `clock` is the text of a wall clock, `uptime_seconds` the kernel's own clock.
     """
 
     length: int = 0
@@ -40,73 +56,51 @@ class Prefix:
     uptime_seconds: float | None = None
 
 
-_BRACKETED = tuple(
-    map(
-        re.compile,
-        (
-            r"\[rank ?:? ?(?P<rank>\d{1,7})\]:? ?",
-            r"\[default(?P<local_rank>\d{1,5})\]: ?",
-            # c10d, with and without its date, and glog inside brackets
-            r"\[[EWIFDCV](?P<clock>\d{3,4} \d\d:\d\d:\d\d\.\d{1,9}) (?:\d{1,10} )?[\w./-]{1,120}:\d{1,6}\] ?",
-            r"\[[EWIFDCV] [\w./-]{1,120}:\d{1,6}\] ?",
-            r"\[PG [^\]\n]{0,120}Rank (?P<group_rank>\d{1,7})\] ?",
-            r"\[(?:Rank|RANK)[ :=](?P<group_rank>\d{1,7})\]:? ?",
-            r"\[rank=(?P<rank>\d{1,7})\] ?",
-            rf"\[(?P<clock>{_ISO})\] ?:? ?",
-            r"\[ {0,6}(?P<uptime_seconds>\d{1,9}\.\d{3,6})\] ?",
-            r"\[(?P<clock>\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4})\] ?",
-            r"\[\d{1,6},(?P<rank>\d{1,7})\]<std(?:out|err|diag)>: ?",
-            r"\[(?P<clock>1\d{9}\.\d{1,9})\] {1,4}",  # UCX
-            rf"\[(?P<node>{_HOST}):\d{{1,8}}(?::\d{{1,8}}){{0,3}}(?: ?:\d{{1,8}}(?::\d{{1,8}})?)?\] {{1,8}}",
-            rf"\[{_LEVEL}\]:? ?",
-            rf"\[{_LEVEL} {{1,4}}{_SOURCE}\] ?",
-            r"\[[\w.]{1,60}\.py:\d{1,6}(?::\w{1,60})?\] ?",
-            r"\[(?:PID:\d{1,8}|titan)\] ?",
-            r"\[\d{1,10}/[\w-]{1,60}/\d{1,10} \(pid \d{1,8}\)\] ?",  # Metaflow
-            rf"\[(?P<clock>{_ISO}) {_LEVEL}\] ?",
-            rf"\[NeMo \w (?P<clock>{_ISO}) [\w.]{{1,60}}:\d{{1,6}}\] ?",
-            rf"\[{_LEVEL}\|[\w.]{{1,80}}:\d{{1,6}}\] (?P<clock>{_ISO}) >> ?",
-        ),
-    )
+_BRACKETED = _grammars(
+    r"\[rank ?:? ?(?P<rank>{RANK})\]:? ?",
+    r"\[default(?P<local_rank>{RANK})\]: ?",
+    r"\[{GLOG} (?:{PID} )?{FILE}\] ?",  # c10d with its date, and without
+    r"\[[EWIFDCV] {FILE}\] ?",
+    r"\[PG [^\]\n]{0,120}Rank (?P<group_rank>{RANK})\] ?",
+    r"\[(?:Rank|RANK)[ :=](?P<group_rank>{RANK})\]:? ?",
+    r"\[rank=(?P<rank>{RANK})\] ?",
+    r"\[{ISO}\] ?:? ?",
+    r"\[ {0,6}(?P<uptime_seconds>\d{1,9}\.\d{3,6})\] ?",  # dmesg
+    r"\[{CTIME}\] ?",
+    r"\[\d{1,6},(?P<rank>{RANK})\]<std(?:out|err|diag)>: ?",  # mpirun
+    r"\[(?P<clock>1\d{9}\.\d{1,9})\] {1,4}",  # UCX
+    r"\[{NODE}:{PID}(?::{PID}){0,3}(?: ?:{PID}(?::{PID})?)?\] {1,8}",
+    r"\[{LEVEL}\]:? ?",
+    r"\[{LEVEL} {1,4}{FILE}\] ?",
+    r"\[[\w.]{1,60}\.py:\d{1,6}(?::\w{1,60})?\] ?",
+    r"\[(?:PID:{PID}|titan)\] ?",
+    r"\[{PID}/[\w-]{1,60}/{PID} \(pid {PID}\)\] ?",  # Metaflow
+    r"\[{ISO} {LEVEL}\] ?",
+    r"\[NeMo \w {ISO} {NAME}:\d{1,6}\] ?",
+    r"\[{LEVEL}\|{NAME}:\d{1,6}\] {ISO} >> ?",  # transformers
 )
-_NUMERIC = tuple(
-    map(
-        re.compile,
-        (
-            r"(?P<task>\d{1,6}):(?: |(?=[^\d\s])|$)",  # srun --label; not the hour of a clock
-            # OLMo: clock, host:rank, module:line, level
-            rf"(?P<clock>{_ISO}) (?P<node>{_HOST}):(?P<rank>\d{{1,7}}) {{1,4}}[\w.]{{1,80}}:\d{{1,6}}"
-            rf" {{1,4}}{_LEVEL} {{1,8}}",
-            # syslog with an ISO clock
-            rf"(?P<clock>{_ISO}) (?P<node>{_HOST}) (?:kernel|[\w./-]{{1,40}}(?:\[\d{{1,8}}\])?): ",
-            # loguru; Python logging in its usual orders
-            rf"(?P<clock>{_ISO}) {{1,3}}\| {_LEVEL} {{0,8}}\| [\w.<>]{{1,80}}:[\w<>]{{1,60}}:\d{{1,6}} - ?",
-            rf"(?P<clock>{_ISO}) - [\w.]{{1,80}} - {_LEVEL} - ?",
-            rf"(?P<clock>{_ISO}) {_LEVEL}\b[: ]{{1,3}}",
-            rf"(?P<clock>{_ISO}):? {{0,3}}",
-            r"(?P<clock>\d\d/\d\d/(?:\d{4}|\d\d) \d\d:\d\d:\d\d)(?: - [A-Z]{4,8} - )? {0,3}",
-            r"\d\d:\d\d:\d\d(?:[.,]\d{1,6})? {1,4}",  # a time of day alone is no clock
-        ),
-    )
+_NUMERIC = _grammars(
+    r"(?P<task>\d{1,6}):(?: |(?=[^\d\s])|$)",  # srun --label; not the hour of a clock
+    r"{ISO} {NODE}:(?P<rank>{RANK}) {1,4}{NAME}:\d{1,6} {1,4}{LEVEL} {1,8}",  # OLMo
+    r"{ISO} {NODE} {PROGRAM}: ",  # syslog with an ISO clock
+    r"{ISO} {1,3}\| {LEVEL} {0,8}\| {NAME}:{NAME}:\d{1,6} - ?",  # loguru
+    r"{ISO} - {NAME} - {LEVEL} - ?",
+    r"{ISO} {LEVEL}\b[: ]{1,3}",
+    r"{ISO}:? {0,3}",
+    r"(?P<clock>\d\d/\d\d/(?:\d{4}|\d\d) \d\d:\d\d:\d\d)(?: - [A-Z]{4,8} - )? {0,3}",
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,6})? {1,4}",  # a time of day alone is no clock
 )
-_WORDED = tuple(
-    map(
-        re.compile,
-        (
-            # NCCL: the message keeps its "NCCL WARN", which rules read
-            rf"(?P<node>{_HOST}):\d{{1,8}}(?::\d{{1,8}})? \[(?P<gpu>\d{{1,3}})\] "
-            r"(?:[\w./-]{1,80}[: ]\d{1,6} )?(?=NCCL |[\w./-]{1,80}[: ]\d{1,6} NCCL )",
-            r"[EWIFDCV](?P<clock>\d{4} \d\d:\d\d:\d\d\.\d{1,9}) {1,3}\d{1,10} (?:[\w./<>-]{1,160}:\d{1,6}\] ?)?",
-            r"(?P<clock>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}\d{1,2} \d\d:\d\d:\d\d)"
-            rf" (?P<node>{_HOST}) (?:[\w./-]{{1,40}}(?:\[\d{{1,8}}\])?: ?)?",
-            r"(?P<clock>(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}) ?",
-            rf"{_LEVEL}:[\w.]{{1,120}}: ?",
-            r"kernel: ",
-        ),
-    )
+_WORDED = _grammars(
+    # NCCL: the message keeps its "NCCL WARN", which rules read
+    r"{NODE}:{PID}(?::{PID})? \[(?P<gpu>\d{1,3})\] (?:{FILE} )?(?=NCCL |{FILE} NCCL )",
+    r"{GLOG} {1,3}{PID} (?:{FILE}\] ?)?",
+    r"(?P<clock>{MONTH} {1,2}\d{1,2} \d\d:\d\d:\d\d) {NODE} (?:{PROGRAM}: ?)?",
+    r"{CTIME} ?",
+    r"{LEVEL}:{NAME}: ?",  # Python logging
+    r"kernel: ",
 )
-_PARENTHESISED = (
-    re.compile(r"\([\w. :/-]{1,80}?,? ?pid=\d{1,8}(?:, ?ip=(?P<node>[\d.]{7,15}))?\) ?"),
+_PARENTHESISED = _grammars(
+    r"\([\w. :/-]{1,80}?,? ?pid={PID}(?:, ?ip=(?P<node>[\d.]{7,15}))?\) ?",  # Ray
 )
 _NUMBERS = frozenset({"rank", "group_rank", "local_rank", "task"})
 _START = (

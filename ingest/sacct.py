@@ -31,9 +31,9 @@ class AccountingRow:
 
 
 def is_sacct(start: str) -> bool:
-    """Whether a text begins with a `sacct -P` header.
+    r"""Whether a text begins with a `sacct -P` header.
 
-    >>> is_sacct("JobID|State|ExitCode\\n12|FAILED|1:0\\n")
+    >>> is_sacct("JobID|State|ExitCode\n12|FAILED|1:0\n")
     True
     """
     header = start.split("\n", 1)[0][:MAX_HEADER_CHARACTERS]

@@ -118,7 +118,7 @@ def fabric_timeout(world: World) -> Ending:
 def host_out_of_memory(world: World) -> Ending:
     """The kernel kills a task in the job's own cgroup."""
     rank = world.pick_rank()
-    end = Ending("crash", "workload", root="oom_kill event")
+    end = Ending("crash", "workload", root="Out Of Memory")
     end.job(
         f"srun: error: {world.node_of(rank)}: task {rank}: Out Of Memory",
         f"slurmstepd: error: Detected 1 oom_kill event in StepId={world.job_id}.0. Some of the "

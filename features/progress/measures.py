@@ -16,6 +16,8 @@ DISPATCH_STEP: Final = 2
 """Steps up to this number always go: dispatch without waiting makes some impossibly fast."""
 WARM_UP_SAMPLES: Final = 8
 """Fewer samples than this are too precious to drop by their number."""
+AMBIGUOUS_FORMATS: Final = frozenset({"generic"})
+"""Formats whose printed time may be the clock of the job."""
 _SLOWER: Final = 1.2
 _MIN_CUMULATIVE: Final = 4
 _MAX_GROWTH: Final = 3.0
@@ -68,7 +70,8 @@ def paces_of(series: Series) -> Paces | None:
     for measure, read in _BAR_MEASURES if series.is_bar else _MEASURES:
         paces = _collect(measure, read, samples)
         if len(paces.values) >= max(2, len(samples) // 2):
-            return _by_difference(paces) if _is_cumulative(paces) else paces
+            is_clock = series.format in AMBIGUOUS_FORMATS and _is_cumulative(paces)
+            return _by_difference(paces) if is_clock else paces
     return None
 
 

@@ -117,21 +117,26 @@ class ProgressTracker:
             point, line=line, file=file, event_time=event_time
         )
         if point.is_bar and point.step == 0:
-            self.started = self.started or place
-            if point.phase == Phase.TRAIN:
-                self.last_start = place
-            return False
-        counts = point.phase in COUNTED_PHASES
+            self._note_start(place, point.phase)
+            is_new = counts = False
+        else:
+            is_new = is_new or bool(point.step is None and point.skipped)
+            counts = point.phase in COUNTED_PHASES
         self.points += counts
-        if series is not None and is_new:
-            series.order = self._order
-        is_new = is_new or bool(point.step is None and point.skipped)
         if is_new:
             self.numerics.update(point, place)
             self._note_progress(place if counts else None, event_time)
+            if series is not None:
+                series.order = self._order
         if event_time is not None:
             self._note_clock(event_time)
         return is_new and counts
+
+    def _note_start(self, place: Place, phase: str) -> None:
+        """Note a bar that stands at zero: nothing was done yet."""
+        self.started = self.started or place
+        if phase == Phase.TRAIN:
+            self.last_start = place
 
     def add_marker(
         self, marker: Marker, *, line: int, file: str, event_time: int | None = None

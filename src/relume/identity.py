@@ -213,7 +213,7 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
 
 
 @dataclass(frozen=True, slots=True)
-class OptIn:
+class JobOptIn:
     """What a job's comment says about being looked after.
 
     Attributes
@@ -231,7 +231,7 @@ class OptIn:
     reason: str | None = None
 
 
-def read_comment(comment: str | None) -> OptIn:
+def read_comment(comment: str | None) -> JobOptIn:
     """Read the opt-in of a job's comment; it never raises.
 
     Understood are ``{"relume": {"run": …}}`` and ``{"APS": {"auto_resume_mode": …}}``; where both
@@ -241,7 +241,7 @@ def read_comment(comment: str | None) -> OptIn:
     Examples
     --------
     >>> read_comment('{"relume": {"run": "opus"}, "owner": "x"}')
-    OptIn(opted_in=True, run='opus', reason=None)
+    JobOptIn(opted_in=True, run='opus', reason=None)
     >>> read_comment("debug run").reason
     'the comment is not JSON'
     """
@@ -260,33 +260,33 @@ def read_comment(comment: str | None) -> OptIn:
     return _not_opted_in("the comment has neither a relume nor an APS key")
 
 
-def run_name(opt_in: OptIn, job_key: JobKey) -> str:
+def run_name(opt_in: JobOptIn, job_key: JobKey) -> str:
     """Return the run that a job belongs to: the name in its comment, else its own key."""
     return str(job_key) if opt_in.run is None else opt_in.run
 
 
-def _read_relume(section: object) -> OptIn:
+def _read_relume(section: object) -> JobOptIn:
     if not isinstance(section, dict):
         return _not_opted_in("relume in the comment is not an object")
     run = section.get("run")
     if run is None:
-        return OptIn(opted_in=True)
+        return JobOptIn(opted_in=True)
     if not isinstance(run, str) or not 0 < len(run) <= MAX_RUN_NAME or not run.isprintable():
         return _not_opted_in(
             f"relume.run in the comment is not a printable text of 1 to {MAX_RUN_NAME} characters"
         )
-    return OptIn(opted_in=True, run=run)
+    return JobOptIn(opted_in=True, run=run)
 
 
-def _read_aps(section: object) -> OptIn:
+def _read_aps(section: object) -> JobOptIn:
     mode = section.get("auto_resume_mode") if isinstance(section, dict) else None
     if not isinstance(mode, str) or mode not in APS_MODES:
         return _not_opted_in(f"APS.auto_resume_mode in the comment is none of {sorted(APS_MODES)}")
-    return OptIn(opted_in=True)
+    return JobOptIn(opted_in=True)
 
 
-def _not_opted_in(reason: str) -> OptIn:
-    return OptIn(opted_in=False, reason=reason)
+def _not_opted_in(reason: str) -> JobOptIn:
+    return JobOptIn(opted_in=False, reason=reason)
 
 
 def _follows(row: AccountingRow, before: AccountingRow) -> bool:

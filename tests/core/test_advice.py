@@ -200,13 +200,9 @@ def test_every_field_is_documented_in_order(page: str) -> None:
     table = page.split("| field |", 1)[1].split("\n\n", 1)[0]
     rows = re.findall(r"^\| (\w+) \| [^|]+ \| (yes|no) \|", table, re.MULTILINE)
     fields = dataclasses.fields(Advice)
-    assert rows == [
-        (field.name, "yes" if "None" in str(field.type) else "no") for field in fields
-    ]
+    assert rows == [(field.name, "yes" if "None" in str(field.type) else "no") for field in fields]
 
 
-@pytest.mark.parametrize(
-    "values", [Operation, RequestKind, Mode, Scope, Disposition, Kind, Domain]
-)
+@pytest.mark.parametrize("values", [Operation, RequestKind, Mode, Scope, Disposition, Kind, Domain])
 def test_every_value_is_documented(values: type[StrEnum], page: str) -> None:
     assert f"| {values.__name__} | {', '.join(f'`{value}`' for value in values)} |" in page

@@ -12,7 +12,7 @@ from relume.identity import (
     AccountingRow,
     AttemptId,
     JobKey,
-    OptIn,
+    JobOptIn,
     chain_attempts,
     parse_short,
     read_comment,
@@ -79,7 +79,7 @@ def test_names_sort_by_submit_time_then_attempt() -> None:
     ],
 )
 def test_other_texts_are_no_attempts(text: str) -> None:
-    with pytest.raises(InputError, match="identity; found .*; expected cluster/job_id@"):
+    with pytest.raises(InputError, match=r"identity; found .*; expected cluster/job_id@"):
         AttemptId.parse(text)
 
 
@@ -187,7 +187,7 @@ def test_no_rows_no_attempts() -> None:
 
 
 def test_a_row_with_a_bad_id_is_refused() -> None:
-    with pytest.raises(InputError, match="7.batch"):
+    with pytest.raises(InputError, match=r"7\.batch"):
         chained(row(1, 2, "COMPLETED", "7.batch"))
 
 
@@ -205,7 +205,7 @@ def test_a_row_with_a_bad_id_is_refused() -> None:
     ],
 )
 def test_comments_that_opt_in(comment: str, run: str | None) -> None:
-    assert read_comment(comment) == OptIn(opted_in=True, run=run)
+    assert read_comment(comment) == JobOptIn(opted_in=True, run=run)
 
 
 @pytest.mark.parametrize(

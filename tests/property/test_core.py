@@ -34,7 +34,9 @@ from relume.slurm.hostlists import expand, fold
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["relume", "APS", "run"]), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["relume", "APS", "run"]), inner)
+    ),
     max_leaves=8,
 )
 
@@ -168,7 +170,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[AccountingRow], random: ty
     assert chain_attempts("lab", rows) == [expected[row] for row in rows]
 
 
-@given(st.none() | st.text() | JSON.map(lambda value: json.dumps(value)))
+@given(st.none() | st.text() | JSON.map(json.dumps))
 def test_a_comment_opts_in_or_there_is_a_reason(comment: str | None) -> None:
     read = read_comment(comment)
     assert read.opted_in is (read.reason is None)
@@ -233,7 +235,9 @@ def test_every_key_of_a_document_has_a_line(text: str) -> None:
             assert inner in text.split("\n")[lines[key, inner] - 1]
 
 
-@given(st.dictionaries(st.sampled_from([variable(name) for name in DEFAULTS]), st.text(max_size=20)))
+@given(
+    st.dictionaries(st.sampled_from([variable(name) for name in DEFAULTS]), st.text(max_size=20))
+)
 def test_an_environment_is_read_or_refused(environ: dict[str, str]) -> None:
     with contextlib.suppress(ConfigError):
         config = load_config(environ=environ)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DEFAULT_LIMIT = 65_536
-"""Names; four times the largest cluster in production, and a few milliseconds to make."""
+"""Names: above the nodes of any cluster, and less than half a second to make."""
 NOTHING = frozenset({"", "(null)", "None assigned"})
 """How squeue, scontrol and sacct write that there is no node."""
 
@@ -144,7 +144,8 @@ def _expand_ranges(items: list[str], text: str) -> set[str]:
     )
 
     try:
-        return set(NodeSet(",".join(items), resolver=RESOLVER_NOGROUP))
+        # One by one: a set of names with several numbers each takes 25 times as long.
+        return {name for item in items for name in NodeSet(item, resolver=RESOLVER_NOGROUP)}
     except NodeSetException as error:
         raise _bad_hostlist(text, f"a range that can't be read ({error})") from error
 
