@@ -1,1 +1,1 @@
-"""Pure features: progress, phases, step-time series. Nothing here reads a clock, a file or a socket."""
+"""Pure features: progress, phases, step-time series. Nothing here does I/O or reads a clock."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from relume.ingest.skips import SkipCounts
 
 BLOCK_BYTES = 1 << 20
-"""Size of a block: large enough that the scan's start-up cost vanishes, small enough for a cache."""
+"""Size of a block: large enough that the cost of starting a scan vanishes."""
 MAX_LINE_BYTES = 1 << 20
 """A longer line is handed out in pieces of this size."""
 OVERLAP_BYTES = 4096

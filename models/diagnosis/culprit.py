@@ -79,6 +79,8 @@ def named_nodes(hit: Hit) -> Sequence[str]:
     text = hit.captures.get("node") or hit.captures.get("nodes") or hit.captures.get("peer")
     if text is None:
         return ()
+    if _IP.match(text):
+        return (text,)
     try:
         return expand(text.rstrip(".,:"), limit=_HOSTLIST_LIMIT)
     except RelumeError:

@@ -65,7 +65,7 @@ class Signature:
 
     id: str
     category: str
-    """Family: cuda, torch_nccl, nccl, gpu_driver, telemetry, host, python, rendezvous, slurm, container."""
+    """Family, as in the catalogue's file names: cuda, torch_nccl, nccl, gpu_driver, …"""
     role: Role
     tier: Tier
     kind: Kind
@@ -82,11 +82,11 @@ class Signature:
     advice: str = ""
     """One sentence for a person: what to do about it."""
     verify: re.Pattern[str] | None = None
-    """Python expression that must be found in the message (prefix removed), else the line is no hit."""
+    """Python expression that must be found in the message (prefix removed), else no hit."""
     captures: tuple[re.Pattern[str], ...] = ()
     """Python expressions searched in the whole text; every named group is kept."""
     specificity: int = 50
-    """0-100: on the same line, or between equal candidates, the higher wins (generic_* rules are 0-20)."""
+    """0-100: on the same line the higher wins; 20 and less say only that something failed."""
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     source: str = ""

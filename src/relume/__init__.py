@@ -1,4 +1,4 @@
-"""Relume keeps large GPU training jobs alive: it finds crashes, hangs and stragglers and says why."""
+"""Relume keeps large GPU training jobs alive: it finds crashes, hangs, stragglers, and says why."""
 
 from __future__ import annotations
 

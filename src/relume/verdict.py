@@ -96,7 +96,7 @@ class Evidence:
 class Verdict:
     """The diagnosis of one attempt.
 
-    `root_line` is the 0-based line in `root_file` that best names the cause, null when no line does;
+    `root_line` is the 0-based line in `root_file` that best names the cause, null when none does;
     `culprit` is empty when only victims are visible; `missing_evidence` says which sources would
     have decided the open questions.
     """
