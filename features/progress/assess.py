@@ -80,8 +80,8 @@ class ProgressAssessment:
     slow_line, slow_file, slow_ratio
         First line of the slow stretch, where a person would point, and how much slower it is.
     nan_points, nan_line, nan_file, ends_in_nan
-        Lines with a loss or gradient norm that is not finite, the first one, and whether the
-        last known value is one.
+        Lines with a loss that is not finite (or, where no loss is printed, a gradient norm that
+        is NaN), the first one, and whether the last known value is one.
     skipped_steps
         Steps given up for overflow.
     loss_scale
@@ -91,7 +91,8 @@ class ProgressAssessment:
     open_phase
         An evaluation or checkpoint that began and did not end.
     seconds_without_progress
-        From the last new step to the last clock of any line; null without clocks.
+        From the last new step to the last clock of any line; null without clocks, and where the
+        clocks of a file disagree.
     """
 
     state: ProgressState
@@ -121,11 +122,11 @@ def assess(tracker: ProgressTracker) -> ProgressAssessment:
 
     Examples
     --------
-    >>> from relume.features.progress.parse import parse_progress
+    >>> from relume.features.progress import ProgressTracker, parse_progress
     >>> tracker = ProgressTracker()
     >>> for line, ms in enumerate((412, 413, 411, 412, 830, 842)):
     ...     point = parse_progress(f"iter {100 + line}: loss 3.1, time {ms}.00ms")
-    ...     tracker.add_point(point, line=line, file="log")
+    ...     is_new = tracker.add_point(point, line=line, file="log")
     >>> verdict = assess(tracker)
     >>> verdict.state, verdict.slow_line
     (<ProgressState.SLOWING: 'slowing'>, 4)
@@ -199,7 +200,7 @@ def _order(place: Place | None) -> int:
 
 
 def _silence(tracker: ProgressTracker) -> float | None:
-    if tracker.last_clock is None or tracker.progress_time is None:
+    if tracker.last_clock is None or tracker.progress_time is None or tracker.clocks_disagree:
         return None
     return max(0.0, (tracker.last_clock - tracker.progress_time) / 1e6)
 

@@ -19,6 +19,10 @@ MAX_PRINTERS: Final = 16
 """Printers of one format followed; more ranks of the same job say the same."""
 GAPS: Final = 256
 """Gaps between progress lines kept, for the usual gap."""
+MAX_FILES: Final = 256
+"""Files whose clocks are compared."""
+SKEW: Final = 600_000_000
+"""Microseconds by which a clock may fall back within a file: ranks are not in step."""
 SIDE_PHASES: Final = frozenset({Phase.EVALUATION, Phase.CHECKPOINT})
 COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
 """Phases whose points are the job's own work; bars of loading files are not."""
@@ -48,16 +52,27 @@ class Numerics:
 
     def update(self, point: ProgressPoint, place: Place) -> None:
         """Take the numbers of one new point in."""
-        seen = [value for value in (point.loss, point.grad_norm) if value is not None]
-        if seen:
-            self.last_is_nan = any(not math.isfinite(value) for value in seen)
-            if self.last_is_nan:
-                self.nan_points += 1
-                self.first_nan = self.first_nan or place
+        is_nan = _is_nan(point)
+        if is_nan is not None:
+            self.last_is_nan = is_nan
+            self.nan_points += is_nan
+        if is_nan and self.first_nan is None:
+            self.first_nan = place
         if point.loss_scale is not None:
             self.loss_scale = point.loss_scale
         self.skipped_steps += point.skipped or 0
         self.skipped_total = max(self.skipped_total, point.skipped_total or 0)
+
+
+def _is_nan(point: ProgressPoint) -> bool | None:
+    """Whether the model's numbers are none any more; null when the line has no number.
+
+    A gradient that overflows beside a finite loss is an ordinary skipped step of fp16, so the
+    gradient norm counts only where no loss is printed, and then as NaN only.
+    """
+    if point.loss is not None:
+        return not math.isfinite(point.loss)
+    return None if point.grad_norm is None else math.isnan(point.grad_norm)
 
 
 @dataclass(slots=True)
@@ -88,9 +103,12 @@ class ProgressTracker:
     """The last training bar that stood at zero."""
     markers: dict[MarkerKind, Place] = field(default_factory=dict)
     """The last marker of each kind, evaluations and checkpoints left out."""
+    clocks_disagree: bool = False
+    """Clocks of one file fell back by `SKEW`: two time zones, so that silences mean nothing."""
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
     """Microseconds between progress lines with clocks."""
     _series: dict[_Key, Series] = field(default_factory=dict)
+    _clocks: dict[str, int] = field(default_factory=dict)
     _order: int = 0
     _awaits_clock: bool = False
 
@@ -130,6 +148,7 @@ class ProgressTracker:
                 series.order = self._order
         if event_time is not None:
             self._note_clock(event_time)
+            self._compare_clock(event_time, file)
         return is_new and counts
 
     def _note_start(self, place: Place, phase: str) -> None:
@@ -146,6 +165,7 @@ class ProgressTracker:
         kind, phase = marker.kind, marker.phase
         if event_time is not None:
             self._note_clock(event_time)
+            self._compare_clock(event_time, file)
         if phase in SIDE_PHASES:
             self._disturb(file)
             self.open_phase = phase if kind is MarkerKind.PHASE_BEGIN else None
@@ -168,6 +188,13 @@ class ProgressTracker:
             self.progress_time, self._awaits_clock = event_time, False
         if self.last_clock is None or event_time > self.last_clock:
             self.last_clock = event_time
+
+    def _compare_clock(self, event_time: int, file: str) -> None:
+        latest = self._clocks.pop(file, event_time)
+        self.clocks_disagree |= event_time < latest - SKEW
+        if len(self._clocks) >= MAX_FILES:
+            del self._clocks[next(iter(self._clocks))]
+        self._clocks[file] = max(latest, event_time)
 
     def _note_progress(self, place: Place | None, event_time: int | None) -> None:
         if place is not None:

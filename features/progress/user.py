@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import re2
@@ -24,6 +25,7 @@ USER_GROUPS: Final[tuple[str, ...]] = (
 )
 """Groups a pattern may name; `step` is required."""
 
+_NAMED_GROUP: Final = re.compile(r"\(\?P?<\w+>")
 _NOT_LINEAR: Final = (
     "a linear-time expression (RE2 syntax: no lookaround, no back-references, repeats below 1000)"
 )
@@ -78,7 +80,7 @@ def user_format(pattern: str) -> ProgressFormat:
                 values.setdefault(target, value)
         return ProgressPoint("user", **values) if "step" in values else None
 
-    return ProgressFormat("user", (_without_tail(pattern),), parse, "")
+    return ProgressFormat("user", (_locator(pattern),), parse, "")
 
 
 def _compile(pattern: str) -> Any:  # noqa: ANN401 - re2 ships no types
@@ -114,8 +116,9 @@ def _check_groups(pattern: str, groups: tuple[str, ...]) -> None:
             )
 
 
-def _without_tail(pattern: str) -> str:
-    """Strip what a locator doesn't need: a trailing ``.*`` reports a hit for every byte."""
+def _locator(pattern: str) -> str:
+    """Strip what a locator doesn't need: names, and a tail that reports a hit for every byte."""
+    pattern = _NAMED_GROUP.sub("(?:", pattern)
     for tail in (".*$", ".*", ".+", "$"):
         if pattern.endswith(tail) and not pattern.endswith("\\" + tail):
             return pattern.removesuffix(tail)

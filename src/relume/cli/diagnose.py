@@ -84,7 +84,7 @@ def diagnose(
 def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     from relume.config import load_config
     from relume.errors import InputError, nearest
-    from relume.features.progress import user_format
+    from relume.features.progress.user import user_format
     from relume.models.diagnosis.settings import DiagnosisSettings
     from relume.models.signatures.loader import load_catalogue
     from relume.serve.offline import Analyzer

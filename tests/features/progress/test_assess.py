@@ -224,6 +224,18 @@ def test_steps_stop_while_a_wrapper_goes_on(feed: Feed) -> None:
     assert feed([*megatron([105.0] * 3, [2048] * 3), beats[0]]).state is ProgressState.ADVANCING
 
 
+def test_clocks_of_two_time_zones_tell_no_silence(feed: Feed) -> None:
+    lines = []
+    for i in range(1, 6):
+        lines += [
+            f"{at(i)} iter {i}: loss 3.1, time 60000.00ms",
+            f"[{at(300 + i)}] PULSE: run7 is running for 1-07:27:33",
+        ]
+    verdict = feed(lines)
+    assert verdict.state is ProgressState.ADVANCING
+    assert verdict.seconds_without_progress is None
+
+
 def test_an_open_evaluation_may_take_longer(feed: Feed) -> None:
     steps = [f"{at(i)} iter {i}: loss 3.1, time 60000.00ms" for i in range(1, 6)]
     opened = [f"{at(5)} ** Starting validation **", f"{at(50)} still there"]
@@ -254,6 +266,19 @@ def test_a_clock_of_the_job_is_not_a_step_time(feed: Feed) -> None:
     verdict = feed(lines)
     assert verdict.state is ProgressState.ADVANCING
     assert verdict.step_seconds == pytest.approx(0.61)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [61.0, 61.2, 60.9, 61.1, 61.0, 61.3],  # of a step
+        [1.0, 2.0, 3.0],  # too few to tell
+        [1.0, 2.0, 30.0, 31.0, 99.0, 99.5],  # grows by leaps
+    ],
+)
+def test_a_step_time_is_not_a_clock_of_the_job(feed: Feed, times: list[float]) -> None:
+    lines = [f"step {1000 + i} loss 2.0 time {time}" for i, time in enumerate(times)]
+    assert feed(lines).step_seconds == pytest.approx(sorted(times)[len(times) // 2], rel=0.6)
 
 
 def test_per_epoch_bars_that_take_longer(feed: Feed) -> None:

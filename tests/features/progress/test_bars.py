@@ -79,6 +79,15 @@ def test_bars(line: str, expected: dict[str, object]) -> None:
     }
 
 
+def test_words_before_a_bar_without_a_label() -> None:
+    point = parse_progress("12it [00:10, 1.20it/s]")
+    assert point is not None
+    assert (point.phase, point.epoch, point.rate) == ("train", None, 1.2)
+    done = parse_progress("train: [3][1000/1000]|Tot: 0:10:00 |ETA: 0:00:00 |loss 1.9")
+    assert done is not None
+    assert done.step_time_seconds is None
+
+
 @pytest.mark.parametrize(
     ("label", "phase"),
     [

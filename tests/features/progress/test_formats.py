@@ -275,6 +275,14 @@ LINES: tuple[tuple[str, dict[str, object]], ...] = (
         {"phase": "evaluation", "step": 9, "rate": None},
     ),
     (
+        ':::MLLOG {"key": "train_loss", "value": 2.5, "metadata": {"samples_count": 400}}',
+        {"phase": "train", "step": 400, "loss": 2.5, "elapsed_seconds": None},
+    ),
+    (
+        ':::MLLOG {"time_ms": 9000, "key": "epoch_stop", "value": null, "metadata": {}}',
+        {"phase": "train", "step": None, "rate": None, "elapsed_seconds": 9.0},
+    ),
+    (
         "[deepscale] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4294967296, reducing to 1",
         {"format": "overflow", "step": None, "skipped": 1, "loss_scale": 4294967296.0},
     ),
@@ -310,6 +318,12 @@ def test_numbers_that_are_none_are_kept_as_such() -> None:
     assert megatron is not None
     assert megatron.loss is not None
     assert math.isnan(megatron.loss)
+
+
+def test_undecodable_bytes_are_no_obstacle() -> None:
+    point = parse_progress("\udcff iter 210: loss 3.9, time 412.10ms")
+    assert point is not None
+    assert point.step == 210
 
 
 def test_mlperf_lines_that_are_no_progress() -> None:

@@ -169,6 +169,12 @@ def test_a_marker_pattern_runs_in_linear_time(pattern: str) -> None:
     hyperscan.Database().compile(expressions=[pattern.encode()])
 
 
+def test_undecodable_bytes_are_no_obstacle() -> None:
+    marker = parse_marker("\udcff training finished")
+    assert marker is not None
+    assert marker.kind is MarkerKind.CLEAN_END
+
+
 def test_positions_of_patterns_give_the_same_marker() -> None:
     assert len(MARKERS) == len(MARKER_LOCATE)
     for line, _, _ in SAID:

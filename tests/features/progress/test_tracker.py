@@ -4,7 +4,12 @@ import math
 
 from relume.features.progress.markers import Marker, MarkerKind, Phase
 from relume.features.progress.point import ProgressPoint
-from relume.features.progress.tracker import MAX_PRINTERS, MAX_SERIES, ProgressTracker
+from relume.features.progress.tracker import (
+    MAX_FILES,
+    MAX_PRINTERS,
+    MAX_SERIES,
+    ProgressTracker,
+)
 
 MINUTE = 60_000_000
 EVALUATES = Marker(MarkerKind.PHASE_BEGIN, Phase.EVALUATION)
@@ -111,13 +116,39 @@ def test_numerics() -> None:
     tracker.add_point(step(1, loss=2.0, loss_scale=8.0), line=0, file="log")
     tracker.add_point(step(2, loss=math.nan, skipped=1), line=1, file="log")
     tracker.add_point(step(2, loss=math.nan, skipped=1), line=2, file="log")
-    tracker.add_point(step(3, grad_norm=math.inf, skipped_total=7), line=3, file="log")
+    tracker.add_point(step(3, grad_norm=math.nan, skipped_total=7), line=3, file="log")
     numerics = tracker.numerics
     assert (numerics.nan_points, numerics.skipped_steps, numerics.skipped_total) == (2, 1, 7)
     assert numerics.first_nan is not None
     assert (numerics.first_nan.line, numerics.last_is_nan, numerics.loss_scale) == (1, True, 8.0)
     tracker.add_point(step(4, loss=2.0), line=4, file="log")
     assert not numerics.last_is_nan
+
+
+def test_an_overflowing_gradient_beside_a_loss_is_ordinary() -> None:
+    tracker = ProgressTracker()
+    tracker.add_point(step(1, loss=2.0, grad_norm=math.nan), line=0, file="log")
+    tracker.add_point(step(2, grad_norm=math.inf), line=1, file="log")
+    assert (tracker.numerics.nan_points, tracker.numerics.last_is_nan) == (0, False)
+
+
+def test_two_time_zones_in_one_file_are_noticed() -> None:
+    tracker = ProgressTracker()
+    beat = Marker(MarkerKind.HEARTBEAT, Phase.TRAIN)
+    tracker.add_point(step(1), line=0, file="a", event_time=100 * MINUTE)
+    tracker.add_marker(beat, line=1, file="a", event_time=400 * MINUTE)
+    tracker.add_point(step(1), line=0, file="b", event_time=100 * MINUTE)
+    assert not tracker.clocks_disagree
+    tracker.add_point(step(2), line=2, file="a", event_time=101 * MINUTE)
+    assert tracker.clocks_disagree
+
+
+def test_clocks_of_many_files_are_bounded() -> None:
+    tracker = ProgressTracker()
+    beat = Marker(MarkerKind.HEARTBEAT, Phase.TRAIN)
+    for number in range(2 * MAX_FILES):
+        tracker.add_marker(beat, line=0, file=f"rank{number}", event_time=MINUTE)
+    assert len(tracker._clocks) == MAX_FILES  # noqa: SLF001
 
 
 def test_overflow_lines_without_a_step_count() -> None:

@@ -1,0 +1,261 @@
+"""`relume diagnose` as scripts see it: streams, exit codes, JSON forms, messages."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from typer.testing import CliRunner, Result
+
+from relume.cli import app
+from relume.errors import RelumeError
+
+OOM = (
+    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+    "GPU 3 has a total capacity of 79.10 GiB of which 1.50 GiB is free."
+)
+STEPS = [f"iter {n}: loss 3.91, time 412.{n % 10}0ms, mfu 31.20%" for n in range(30)]
+KEYS = {
+    "kind",
+    "cause",
+    "domain",
+    "root_cause_line",
+    "culprit",
+    "mentions",
+    "retryable",
+    "operation",
+    "exclude_nodes",
+    "confidence",
+    "evidence",
+    "missing_evidence",
+}
+LOCATOR_KEYS = {"node", "rank", "local_rank", "gpu", "nic"}
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(app, ["diagnose", *arguments], input=stdin)
+
+
+def document(*arguments: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
+    return record
+
+
+def refused(*arguments: str, stdin: bytes | None = None) -> str:
+    """Return the message of a call that must be refused with exit code 2."""
+    result = run(*arguments, stdin=stdin)
+    assert isinstance(result.exception, RelumeError)
+    assert result.exception.exit_code == 2
+    assert not result.stdout
+    return str(result.exception)
+
+
+@pytest.fixture
+def failed_log(tmp_path: Path) -> Path:
+    path = tmp_path / "slurm-7.out"
+    path.write_text("\n".join([*STEPS, OOM]) + "\n")
+    return path
+
+
+@pytest.fixture
+def healthy_log(tmp_path: Path) -> Path:
+    path = tmp_path / "slurm-8.out"
+    path.write_text("\n".join(STEPS) + "\n")
+    return path
+
+
+def test_a_failure_exits_1_and_shows_the_line_the_culprit_and_what_to_do(failed_log: Path) -> None:
+    result = run(str(failed_log))
+    assert result.exit_code == 1
+    assert "crash: gpu out of memory (workload)" in result.stdout
+    assert f"{failed_log}:31" in result.stdout
+    assert "rank 3, gpu 3" in result.stdout
+    assert "STOP" in result.stdout
+
+
+def test_a_healthy_log_exits_0(healthy_log: Path) -> None:
+    result = run(str(healthy_log))
+    assert result.exit_code == 0
+    assert "benign" in result.stdout
+
+
+def test_unknown_exits_0_and_says_why_on_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("hello\n")
+    result = run(str(path))
+    assert result.exit_code == 0
+    assert "unknown" in result.stdout
+    assert "no failure line, no progress and no clean end were seen" in result.stderr
+
+
+def test_the_json_document_on_paths(failed_log: Path, healthy_log: Path) -> None:
+    record = document(str(failed_log), str(healthy_log))
+    assert record["schema_version"] == 1
+    first, second = record["verdicts"]
+    assert set(first) >= KEYS | {"attempt", "files"}
+    assert (first["attempt"], first["files"]) == (str(failed_log), [str(failed_log)])
+    assert (first["kind"], first["root_cause_line"]) == ("crash", 30)
+    assert first["root_cause_file"] == str(failed_log)
+    assert set(first["culprit"]) == LOCATOR_KEYS
+    assert second["kind"] == "benign"
+    assert second["root_cause_line"] is None
+
+
+def test_one_json_record_a_line(failed_log: Path, healthy_log: Path) -> None:
+    result = run(str(failed_log), str(healthy_log), "--jsonl")
+    kinds = [json.loads(line)["kind"] for line in result.stdout.splitlines()]
+    assert kinds == ["crash", "benign"]
+    assert result.exit_code == 1
+
+
+def test_cases_in_records_out(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    cases = [{"id": "a", "text": [*STEPS, OOM], "label": "ignored"}, {"id": "b", "text": STEPS}]
+    path.write_text("\n".join(map(json.dumps, cases)) + "\n\n")
+    result = run("--cases", str(path), "--jsonl")
+    assert result.exit_code == 0
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert set(first) >= KEYS | {"id"}
+    assert (first["id"], first["kind"], first["root_cause_line"]) == ("a", "crash", 30)
+    assert first["culprit"] == {
+        "node": None,
+        "rank": 3,
+        "local_rank": None,
+        "gpu": "3",
+        "nic": None,
+    }
+    assert set(first["mentions"][0]) == LOCATOR_KEYS | {"line"}
+    assert second["kind"] == "benign"
+
+
+def test_a_case_line_may_hold_line_breaks() -> None:
+    case = json.dumps({"id": "a", "text": ["one\ntwo\rthree", OOM]}).encode()
+    result = run("--cases", "-", "--jsonl", stdin=case)
+    assert json.loads(result.stdout)["root_cause_line"] == 1
+
+
+def test_records_before_a_bad_case_are_printed_and_the_bad_one_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"id": "a", "text": ["x"]}\n{"id": 7}\n')
+    result = run("--cases", str(path), "--jsonl")
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["a"]
+    assert isinstance(result.exception, RelumeError)
+    assert f"{path}:2 is no case" in str(result.exception)
+
+
+def test_compressed_logs_and_standard_input_give_the_same_verdict(failed_log: Path) -> None:
+    data = failed_log.read_bytes()
+    packed, squeezed = failed_log.with_suffix(".gz"), failed_log.with_suffix(".zst")
+    packed.write_bytes(gzip.compress(data))
+    squeezed.write_bytes(zstandard.compress(data))
+    verdicts = document(str(failed_log), str(packed), str(squeezed))["verdicts"]
+    assert {(v["kind"], v["root_cause_line"]) for v in verdicts} == {("crash", 30)}
+
+
+def test_a_folder_is_one_attempt_with_kernel_and_accounting_evidence(tmp_path: Path) -> None:
+    (tmp_path / "rank_0.log").write_text("\n".join(STEPS) + "\n")
+    (tmp_path / "dmesg-gpu-b07.log").write_text(
+        "[ 2212.100000] usb 1-1: new device\n"
+        "[90212.123456] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "
+        "GPU has fallen off the bus.\n"
+    )
+    (tmp_path / "sacct.txt").write_text("JobID|State|ExitCode|NodeList\n7|FAILED|1:0|gpu-b07\n")
+    [verdict] = document(str(tmp_path))["verdicts"]
+    assert (verdict["kind"], verdict["domain"]) == ("crash", "hardware")
+    assert verdict["root_cause_file"].endswith("dmesg-gpu-b07.log")
+    assert verdict["culprit"]["node"] == "gpu-b07"
+    assert verdict["culprit"]["gpu"] == "0000:3b:00"
+    assert (verdict["operation"], verdict["exclude_nodes"]) == ("RESTART_EXCLUDING", ["gpu-b07"])
+    assert not any("kernel log" in missing for missing in verdict["missing_evidence"])
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "domain"),
+    [
+        ("NODE_FAIL", "crash", "hardware"),
+        ("OUT_OF_MEMORY", "crash", "workload"),
+        ("TIMEOUT", "crash", "scheduler"),
+        ("FAILED", "crash", "unknown"),
+        ("COMPLETED", "unknown", "unknown"),
+    ],
+)
+def test_the_scheduler_state_decides_where_the_log_is_silent(
+    tmp_path: Path, state: str, kind: str, domain: str
+) -> None:
+    (tmp_path / "job.log").write_text("hello\n")
+    (tmp_path / "sacct.txt").write_text(
+        f"JobID|State|ExitCode\n7|{state}|0:0\n7.batch|{state}|0:0\n"
+    )
+    [verdict] = document(str(tmp_path))["verdicts"]
+    assert (verdict["kind"], verdict["domain"]) == (kind, domain)
+
+
+def test_the_second_engine_gives_the_same_document(failed_log: Path) -> None:
+    assert document(str(failed_log), "--engine", "re2") == document(str(failed_log))
+
+
+def test_site_rules_and_progress_patterns_are_used(tmp_path: Path) -> None:
+    rules = tmp_path / "site.toml"
+    rules.write_text(
+        """
+category = "site"
+[[signature]]
+id = "site_licence"
+role = "root"
+tier = "exception"
+kind = "crash"
+domain = "platform"
+retry = "yes"
+summary = "The solver found no licence token."
+advice = "Wait for a token."
+patterns = ['no licence token left']
+positive = ['solver: no licence token left', 'E: no licence token left (2)']
+negative = ['licence token taken', '3 licence tokens left']
+source = "the site's solver"
+"""
+    )
+    config = tmp_path / "relume.toml"
+    config.write_text("[progress]\npatterns = ['sweep #(?P<step>[0-9]+) done']\n")
+    log = tmp_path / "a.log"
+    sweeps = "".join(f"sweep #{n} done\n" for n in range(9))
+    log.write_text(sweeps)
+    options = ("--rules", str(rules), "--config", str(config))
+    assert document(str(log), *options)["verdicts"][0]["kind"] == "benign"
+    log.write_text(sweeps + "solver: no licence token left\n")
+    [verdict] = document(str(log), *options)["verdicts"]
+    assert (verdict["kind"], verdict["cause"]) == ("crash", "site_licence")
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{OOM} \x9b31m \x07\x00\n")
+    assert not set(run(str(path)).stdout) & set("\x9b\x07\x00\x1b")
+
+
+def test_bad_usage_is_refused_with_one_message(tmp_path: Path, failed_log: Path) -> None:
+    empty, folder, binary = tmp_path / "empty.log", tmp_path / "none", tmp_path / "core"
+    empty.touch()
+    folder.mkdir()
+    binary.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(500))
+    assert "nothing to diagnose" in refused()
+    assert "is empty" in refused(str(empty))
+    assert f"no log in {folder}" in refused(str(folder))
+    assert "binary data" in refused(str(binary))
+    assert "no such file" in refused(str(tmp_path / "missing.log"))
+    assert "--cases takes no other path" in refused("--cases", "x", str(failed_log))
+    assert "can't be used together" in refused(str(failed_log), "--json", "--jsonl")
+    assert "did you mean hyperscan?" in refused(str(failed_log), "--engine", "hyperscam")
+
+
+def test_a_configuration_with_an_unknown_key_is_refused_with_the_nearest_name(
+    tmp_path: Path, failed_log: Path
+) -> None:
+    config = tmp_path / "relume.toml"
+    config.write_text("[diagnose]\nconfidence_treshold = 0.7\n")
+    message = refused(str(failed_log), "--config", str(config))
+    assert f"{config}:2" in message
+    assert "confidence_threshold" in message
