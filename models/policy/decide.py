@@ -1,0 +1,169 @@
+"""The decision about one attempt (DESIGN 5): default bias restart, exclude only on evidence.
+
+The rules are tried in order; the first that applies decides, and the guards may then only make the
+decision more careful.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relume.advice import Budget, Operation
+from relume.models.policy.fingerprint import fingerprint
+from relume.models.policy.view import Decision, Guard, Policy, PolicyView
+from relume.verdict import Domain, Kind, Retry
+
+_NOT_FAILURES = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED"})
+"""Ends that are no failures: the scheduler's or a person's decision, or success."""
+CONFIRMED_HANG_RULE = "actionable_gap"
+"""Rule of the hang detector whose verdicts are confirmed by time or a second signal."""
+_SLURM_REQUEUES = frozenset({"NODE_FAIL"})
+"""Slurm requeues these itself."""
+
+
+def decide(view: PolicyView, policy: Policy) -> Decision:
+    """Decide what should happen to the attempt of `view`. Pure and total: it never raises."""
+    budget = _budget(view, policy)
+    decision = _first_rule(view, budget)
+    if decision.operation in {Operation.RESTART, Operation.RESTART_EXCLUDING}:
+        decision = _guarded(view, policy, decision)
+    seconds = policy.hold_seconds if decision.operation is Operation.HOLD else policy.advice_seconds
+    return replace(decision, expires_in_seconds=seconds)
+
+
+def counted_tries(view: PolicyView) -> int:
+    """Earlier attempts that were tries: those that did not pass the step before them."""
+    tries, best = 0, None
+    for past in sorted(view.history, key=lambda p: p.restart_count):
+        advanced = past.last_step is not None and (best is None or past.last_step > best)
+        tries += not advanced
+        best = max(best if best is not None else -1, past.last_step or -1)
+    return tries
+
+
+def _budget(view: PolicyView, policy: Policy) -> Budget:
+    wished = view.wishes.max_restarts
+    allowed = policy.max_restarts if wished is None else min(wished, policy.max_restarts)
+    used = counted_tries(view)
+    return Budget(used, max(0, allowed - used))
+
+
+def _first_rule(view: PolicyView, budget: Budget) -> Decision:
+    for rule in _RULES:
+        found = rule(view)
+        if found is not None:
+            operation, name, reason = found
+            excluded = view.verdict.exclude_nodes
+            nodes = excluded if operation is Operation.RESTART_EXCLUDING else ()
+            return Decision(operation, name, reason, budget, nodes)
+    raise AssertionError("the last rule always applies")
+
+
+_Found = tuple[Operation, str, str] | None
+
+
+def _no_failure_ended(view: PolicyView) -> _Found:
+    """What the scheduler or a person ended, and what Slurm requeues, is left alone."""
+    state = view.scheduler_state
+    if state in _NOT_FAILURES and not _died_by_itself(view):
+        return Operation.OBSERVE, "scheduler_end", f"the scheduler says {state}: no failure"
+    if state in _SLURM_REQUEUES:
+        return Operation.OBSERVE, "slurm_requeues", "Slurm requeues node failures itself"
+    if view.verdict.domain is Domain.SCHEDULER and not view.wishes.restart_on_time_limit:
+        return Operation.OBSERVE, "scheduler_decision", "a limit or preemption, no failure"
+    return None
+
+
+def _nothing_seen(view: PolicyView) -> _Found:
+    """Without a failure there is nothing to do, unless the scheduler says that there was one."""
+    if view.verdict.kind in {Kind.CRASH, Kind.HANG}:
+        return None
+    if view.ended and view.scheduler_state == "FAILED":
+        return Operation.RESTART, "unknown_exit", "it ended FAILED, the cause is unknown"
+    return Operation.OBSERVE, "no_failure", f"the verdict is {view.verdict.kind}"
+
+
+def _identical(view: PolicyView) -> _Found:
+    if not _repeats(view):
+        return None
+    return Operation.STOP, "identical_failure", "the same workload failure again, without progress"
+
+
+def _hang(view: PolicyView) -> _Found:
+    """A hang that nobody is blamed for is restarted once it is confirmed, else held."""
+    verdict = view.verdict
+    if verdict.kind is not Kind.HANG or verdict.culprit or view.ended:
+        return None
+    if verdict.rule == CONFIRMED_HANG_RULE:
+        reason = "no progress for longer than ever seen, confirmed by time or a second signal"
+        return Operation.RESTART, "confirmed_hang", reason
+    return Operation.HOLD, "unattributed_hang", "a hang whose cause nobody can name yet"
+
+
+def _network(view: PolicyView) -> _Found:
+    if view.verdict.domain is not Domain.NETWORK or view.verdict.exclude_nodes:
+        return None
+    return Operation.HOLD, "network_back_off", "a network failure nobody is blamed for"
+
+
+def _restart(view: PolicyView) -> _Found:
+    if view.verdict.exclude_nodes and view.wishes.exclude and view.settled:
+        return Operation.RESTART_EXCLUDING, "exclude_culprit", "evidence names a node"
+    return Operation.RESTART, "restart", "a failure that a restart may get over"
+
+
+_RULES = (_no_failure_ended, _nothing_seen, _identical, _hang, _network, _restart)
+
+
+def _died_by_itself(view: PolicyView) -> bool:
+    return view.verdict.kind is Kind.CRASH and view.verdict.domain is not Domain.SCHEDULER
+
+
+def _repeats(view: PolicyView) -> bool:
+    """Whether the last attempt failed identically, in the workload's domain, and no step is new."""
+    if view.verdict.domain is not Domain.WORKLOAD or not view.wishes.stop_on_repeat:
+        return False
+    if view.verdict.retry is Retry.YES or not view.history:
+        return False
+    last = max(view.history, key=lambda past: past.restart_count)
+    advanced = view.last_step is not None and (
+        last.last_step is None or view.last_step > last.last_step
+    )
+    return last.fingerprint == fingerprint(view.verdict) and not advanced
+
+
+def _guarded(view: PolicyView, policy: Policy, decision: Decision) -> Decision:
+    if decision.budget.left == 0:
+        words = f"all {decision.budget.used} tries are used up"
+        return replace(
+            decision,
+            operation=Operation.STOP,
+            exclude_nodes=(),
+            guards=(*decision.guards, Guard("max_restarts", words)),
+        )
+    if decision.operation is Operation.RESTART_EXCLUDING:
+        refusal = _refused_exclusion(view, policy, decision.exclude_nodes)
+        if refusal is not None:
+            return replace(
+                decision,
+                operation=Operation.RESTART,
+                exclude_nodes=(),
+                guards=(*decision.guards, refusal),
+            )
+    return decision
+
+
+def _refused_exclusion(view: PolicyView, policy: Policy, nodes: tuple[str, ...]) -> Guard | None:
+    strangers = sorted(set(nodes) - set(view.run_nodes))
+    if strangers:
+        return Guard("foreign_node", f"the run never used {', '.join(strangers)}")
+    wanted = set(nodes) | set(view.excluded_by_user)
+    if len(nodes) > policy.exclusion_cap:
+        return Guard("exclusion_cap", f"{len(nodes)} nodes, allowed are {policy.exclusion_cap}")
+    met = sorted(set(nodes) & set(view.required_nodes))
+    if met:
+        return Guard("required_node", f"the job itself asks for {', '.join(met)}")
+    known = view.placeable_nodes is not None and view.needed_nodes is not None
+    if known and (view.placeable_nodes or 0) - len(wanted) < (view.needed_nodes or 0):
+        return Guard("placement", "without these nodes the job could not be placed")
+    return None

@@ -1,0 +1,179 @@
+"""Each rule and each guard of the policy, by the situation it is for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from relume.advice import Mode, Operation
+from relume.identity import AttemptId
+from relume.models.policy.decide import counted_tries, decide
+from relume.models.policy.fingerprint import fingerprint, shape
+from relume.models.policy.record import to_advice
+from relume.models.policy.view import JobWishes, PastAttempt, Policy, PolicyView
+from relume.verdict import Domain, Evidence, Kind, Locator, Retry, Verdict
+
+ATTEMPT = AttemptId.parse("lab/7@1767323045.1")
+POLICY = Policy()
+
+
+def verdict(**changes: Any) -> Verdict:
+    fields: dict[str, Any] = {
+        "attempt": str(ATTEMPT),
+        "kind": Kind.CRASH,
+        "cause": "some_cause",
+        "domain": Domain.UNKNOWN,
+        "root_line": 3,
+        "root_file": "job.log",
+        "culprit": Locator(),
+        "retry": Retry.UNCLEAR,
+        "operation": "RESTART",
+        "confidence": 0.9,
+        "rule": "some_rule",
+        "evidence": (Evidence("some_rule", "root", "job.log", 3, "KeyError: 'x' on rank 3"),),
+    }
+    return Verdict(**(fields | changes))
+
+
+def view(**changes: Any) -> PolicyView:
+    fields: dict[str, Any] = {
+        "attempt": ATTEMPT,
+        "verdict": verdict(),
+        "ended": True,
+        "settled": True,
+        "scheduler_state": "FAILED",
+        "run_nodes": ("n1", "n2", "n3"),
+    }
+    return PolicyView(**(fields | changes))
+
+
+WORKLOAD = verdict(domain=Domain.WORKLOAD, retry=Retry.NO)
+LOST_GPU = verdict(domain=Domain.HARDWARE, culprit=Locator("n2"), exclude_nodes=("n2",))
+HANG = verdict(kind=Kind.HANG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "operation", "rule"),
+    [
+        ({}, "RESTART", "restart"),
+        ({"verdict": LOST_GPU}, "RESTART_EXCLUDING", "exclude_culprit"),
+        ({"verdict": LOST_GPU, "settled": False}, "RESTART", "restart"),
+        ({"verdict": LOST_GPU, "wishes": JobWishes(exclude=False)}, "RESTART", "restart"),
+        ({"verdict": WORKLOAD}, "RESTART", "restart"),
+        ({"verdict": verdict(domain=Domain.SCHEDULER)}, "OBSERVE", "scheduler_decision"),
+        ({"scheduler_state": "NODE_FAIL"}, "OBSERVE", "slurm_requeues"),
+        ({"verdict": verdict(kind=Kind.UNKNOWN)}, "RESTART", "unknown_exit"),
+        (
+            {"verdict": verdict(kind=Kind.UNKNOWN), "ended": False, "scheduler_state": "RUNNING"},
+            "OBSERVE",
+            "no_failure",
+        ),
+        (
+            {"verdict": verdict(kind=Kind.BENIGN), "scheduler_state": "COMPLETED"},
+            "OBSERVE",
+            "scheduler_end",
+        ),
+        ({"verdict": verdict(domain=Domain.NETWORK)}, "HOLD", "network_back_off"),
+        ({"verdict": HANG, "ended": False}, "HOLD", "unattributed_hang"),
+        (
+            {"verdict": replace(HANG, rule="actionable_gap"), "ended": False},
+            "RESTART",
+            "confirmed_hang",
+        ),
+    ],
+)
+def test_rules(changes: dict[str, Any], operation: str, rule: str) -> None:
+    decision = decide(view(**changes), POLICY)
+    assert (decision.operation.value, decision.rule) == (operation, rule)
+    assert decision.reason
+
+
+def past(count: int, last_step: int | None, name: str | None = None) -> PastAttempt:
+    return PastAttempt(count, name or fingerprint(WORKLOAD), None, last_step)
+
+
+def test_the_same_workload_failure_without_progress_stops() -> None:
+    stopped = decide(view(verdict=WORKLOAD, history=(past(0, 40),), last_step=40), POLICY)
+    advanced = decide(view(verdict=WORKLOAD, history=(past(0, 40),), last_step=60), POLICY)
+    other = decide(view(verdict=WORKLOAD, history=(past(0, 40, "x"),), last_step=40), POLICY)
+    unwished = view(
+        verdict=WORKLOAD,
+        history=(past(0, 40),),
+        last_step=40,
+        wishes=JobWishes(stop_on_repeat=False),
+    )
+    assert stopped.operation is Operation.STOP
+    assert stopped.rule == "identical_failure"
+    assert advanced.operation is Operation.RESTART
+    assert other.operation is Operation.RESTART
+    assert decide(unwished, POLICY).operation is Operation.RESTART
+
+
+def test_tries_that_made_progress_do_not_count() -> None:
+    history = tuple(past(n, step, str(n)) for n, step in enumerate((10, 20, 20, None, 30)))
+    assert counted_tries(view(history=history)) == 2
+
+
+def test_no_tries_left_stops() -> None:
+    history = tuple(past(n, None, str(n)) for n in range(3))
+    decision = decide(view(history=history), POLICY)
+    assert decision.operation is Operation.STOP
+    assert [guard.name for guard in decision.guards] == ["max_restarts"]
+    wished = view(history=history[:1], wishes=JobWishes(max_restarts=1))
+    assert decide(wished, POLICY).operation is Operation.STOP
+    greedy = view(history=history, wishes=JobWishes(max_restarts=99))
+    assert decide(greedy, POLICY).operation is Operation.STOP
+
+
+@pytest.mark.parametrize(
+    ("changes", "guard"),
+    [
+        ({"run_nodes": ("n1", "n3")}, "foreign_node"),
+        ({"required_nodes": ("n2",)}, "required_node"),
+        ({"placeable_nodes": 3, "needed_nodes": 3}, "placement"),
+        ({"placeable_nodes": 4, "needed_nodes": 3, "excluded_by_user": ("n4",)}, "placement"),
+    ],
+)
+def test_an_exclusion_that_cannot_be_met_becomes_a_plain_restart(
+    changes: dict[str, Any], guard: str
+) -> None:
+    decision = decide(view(verdict=LOST_GPU, **changes), POLICY)
+    assert decision.operation is Operation.RESTART
+    assert decision.exclude_nodes == ()
+    assert [g.name for g in decision.guards] == [guard]
+
+
+def test_more_nodes_than_the_cap_are_not_excluded() -> None:
+    many = replace(LOST_GPU, exclude_nodes=("n1", "n2", "n3"))
+    decision = decide(view(verdict=many), POLICY)
+    assert [g.name for g in decision.guards] == ["exclusion_cap"]
+
+
+def test_a_hold_expires_sooner_than_other_advice() -> None:
+    hold = decide(view(verdict=verdict(domain=Domain.NETWORK)), POLICY)
+    assert hold.expires_in_seconds == POLICY.hold_seconds
+
+
+def test_fingerprints_forget_what_differs_between_runs() -> None:
+    def with_text(text: str) -> str:
+        return fingerprint(verdict(evidence=(Evidence("r", "root", "job.log", 3, text),)))
+
+    first = with_text("[rank3]: OSError: [Errno 28] No space left: '/ckpt/a1/s_100' on gpu-a17")
+    again = with_text("[rank12]: OSError: [Errno 28] No space left: '/ckpt/b2/s_7' on gpu-c04")
+    other = with_text("[rank3]: OSError: Stale file handle: '/ckpt/a1/s_100' on gpu-a17")
+    assert first == again
+    assert first != other
+    assert shape("at 0x7f3c ran 12.5 s on 10.0.0.7:29500") == "at <address> ran <number> s on <ip>"
+
+
+def test_an_unsettled_generation_never_excludes_and_generations_chain() -> None:
+    open_view = view(verdict=LOST_GPU, settled=False)
+    first = to_advice(decide(open_view, POLICY), open_view, generation=1, mode=Mode.ACT, now=10)
+    settled = view(verdict=LOST_GPU)
+    second = to_advice(decide(settled, POLICY), settled, generation=2, mode=Mode.ACT, now=20)
+    assert (first.operation, first.exclude_nodes, first.decided_at) == (Operation.RESTART, (), None)
+    assert (second.operation, second.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("n2",))
+    assert second.supersedes == first.advice_id
+    assert second.decided_at == 20
