@@ -62,10 +62,12 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
 
 def _limit_after_failure(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     """A job that had already failed or stood still then ran into its limit or was cancelled."""
+    told_why = earlier.signature.role in CAUSES
+    told_where = earlier.signature.role is Role.POINTER and is_generic(hit)
     return (
         hit.signature.domain is Domain.SCHEDULER
         and hit.signature.tier is Tier.EXCEPTION
-        and earlier.signature.role in CAUSES
+        and (told_why or told_where)
         and earlier.signature.domain is not Domain.SCHEDULER
         and precedes(episode, earlier, hit)
     )

@@ -20,6 +20,7 @@ BLOCK_RULES = frozenset(
         "elastic_block_rank",
         "elastic_block_time",
         "elastic_block_exitcode",
+        "elastic_block_error",
         "elastic_block_traceback",
     }
 )

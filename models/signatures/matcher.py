@@ -63,7 +63,7 @@ class Matcher:
 
 
 def _verified(signature: Signature, line: LogLine) -> bool:
-    """Whether `verify` is found after the prefixes, or before: wordings may begin with `[ERROR]`."""
+    """Whether `verify` is found after the prefixes, or before: some wording begins with one."""
     verify = signature.verify
     return (
         verify is None
