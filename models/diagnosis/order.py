@@ -104,10 +104,10 @@ def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
     if top[0].signature.tier is Tier.TEARDOWN:
         specific = _who_ended_it(episode, specific)
     root = _best_wording(_earliest(episode, specific), specific)
-    why.append(
-        f"rule {root.signature.id}: the earliest of {len(specific)} lines in the strongest tier"
-        f" present ({root.signature.tier})"
+    among = (
+        "the only line" if len(specific) == 1 else f"the earliest or clearest of {len(specific)}"
     )
+    why.append(f"rule {root.signature.id}: {among} in the strongest tier ({root.signature.tier})")
     confirmed = _what_was_confirmed(episode, root, hits)
     if confirmed is not None:
         why.append(f"{root.signature.id} confirms {confirmed.signature.id} on the same GPU")
