@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
 from typer.testing import CliRunner
 
 from relume.benchmarks.demo.corpus import generate
 from relume.benchmarks.tables import update
 from relume.cli import app
+
+if TYPE_CHECKING:
+    import pytest
 
 SHOWN = re.compile(r"```console\n\$ relume diagnose (?P<path>\S+)\n(?P<output>.*?)```", re.DOTALL)
 
