@@ -139,3 +139,16 @@ def test_a_process_that_failed_before_the_agent_was_told_to_stop_comes_first() -
     assert before is not None
     assert after is not None
     assert (before.hit.signature, after.hit.signature) == (POINTER, told)
+
+
+def test_between_ranks_merged_into_one_file_only_clocks_make_a_consequence() -> None:
+    waited = make_hit(TIMEOUT, 1, rank=0)
+    raised, aborted = make_hit(EXCEPTION, 2, rank=5), make_hit(EXCEPTION, 2, rank=0)
+    first, second = (choose_root(make_episode(waited, hit)) for hit in (raised, aborted))
+    assert first is not None
+    assert second is not None
+    assert (first.hit, second.hit) == (raised, waited)
+    late = make_hit(EXCEPTION, 2, rank=5, event_time=90_000_000)
+    third = choose_root(make_episode(make_hit(TIMEOUT, 1, rank=0, event_time=1_000_000), late))
+    assert third is not None
+    assert third.hit.signature is TIMEOUT
