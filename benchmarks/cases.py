@@ -13,7 +13,7 @@ from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.benchmarks.scoring import Score, expected_calibration_error, score
+from relume.benchmarks.scoring import Score, Tally, expected_calibration_error, score
 from relume.records import case_record
 from relume.serve.offline import Analyzer
 
@@ -37,12 +37,13 @@ def run(data: Path | None) -> BenchResult:
     healthy = mlperf.first_lines(mlperf.load(folder), HEALTHY_LINES)
     analyzer = Analyzer()
     plain, usage = measured(lambda: _pass(analyzer, corpus.cases))
-    perturbed = {
-        name: _pass(analyzer, copies) for name, copies in perturb(corpus.cases, healthy).items()
-    }
+    copies = perturb(corpus.cases, healthy)
+    perturbed = {name: _pass(analyzer, made) for name, made in copies.items()}
+    originals = {case.id: case for case in corpus.cases}
+    paired = [_pass(analyzer, [originals[copy.id] for copy in made]) for made in copies.values()]
     measures = _measures(plain)
     bars = dict(_BARS)
-    for name, value in _pooled(perturbed.values(), plain).items():
+    for name, value in _drops(paired, perturbed.values()).items():
         measures[name] = value
         bars[name] = Bar("<=", PERTURBED_WITHIN)
     return BenchResult(
@@ -84,15 +85,17 @@ def _measures(plain: Score) -> dict[str, Measure]:
     }
 
 
-def _pooled(scores: Collection[Score], plain: Score) -> dict[str, float]:
-    """How far each perturbed share, all copies pooled, falls below the plain one."""
-    drops: dict[str, float] = {}
-    for name in ("kind", "root_line", "culprit", "domain"):
-        tallies = [getattr(s, name) for s in scores]
-        right, total = sum(t.right for t in tallies), sum(t.total for t in tallies)
-        drop = getattr(plain, name).share - right / max(total, 1)
-        drops[f"perturbed_{name}_drop"] = round(drop, 4)
-    return drops
+def _drops(originals: Collection[Score], copies: Collection[Score]) -> dict[str, float]:
+    """How far each share falls from the originals of the copies to the copies, all pooled."""
+    return {
+        f"perturbed_{name}_drop": round(_pooled(originals, name) - _pooled(copies, name), 4)
+        for name in ("kind", "root_line", "culprit", "domain")
+    }
+
+
+def _pooled(scores: Collection[Score], name: str) -> float:
+    tallies: list[Tally] = [getattr(score, name) for score in scores]
+    return sum(t.right for t in tallies) / max(sum(t.total for t in tallies), 1)
 
 
 def _notes(plain: Score, perturbed: dict[str, Score]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ REFERENCE_MB_PER_SECOND = 11_577.0
 """memchr of an absent byte, one core, where the engines were chosen (engine measurements)."""
 VOID_BELOW = 0.7
 """A run on a machine slower than this share of the reference does not count."""
-_LIBRARIES = ("hyperscan", "google-re2", "numpy", "pyarrow")
+_LIBRARIES = ("hyperscan", "google-re2", "msgspec", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from relume.benchmarks.corpora.failure_cases import Case
 
 _FAILURES = frozenset({"crash", "hang", "straggler"})
 _WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+_LABELLED = re.compile(r"(?i)\b(?P<key>local_rank|rank|gpu|pci) ?(?P<value>[\w:.]+)")
 _CULPRIT_KEYS = ("node", "rank", "local_rank", "gpu", "nic")
 _Z = 1.96
 
@@ -107,8 +108,9 @@ def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> S
     for case in cases:
         verdict = verdicts[case.id]
         right = kind_is_right(case, verdict["kind"])
-        result.kind.add(case.id, right=right)
-        result.confidence.append((float(verdict["confidence"]), right))
+        if right or not _is_undecided(case):  # an excerpt without a clock can't be missed
+            result.kind.add(case.id, right=right)
+            result.confidence.append((float(verdict["confidence"]), right))
         _score_benign(result, case, verdict)
         _score_root(result, case, verdict)
         _score_domain(result, case, verdict)
@@ -124,6 +126,11 @@ def kind_is_right(case: Case, kind: str) -> bool:
     return other in case.accept_kind and any(_WATCHDOG.search(line) for line in case.text)
 
 
+def _is_undecided(case: Case) -> bool:
+    """Whether the text ends before it shows if anything failed: benign stands beside a failure."""
+    return "benign" in case.accept_kind and bool(case.accept_kind & _FAILURES)
+
+
 def _score_benign(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
     if case.kind == "benign":
         result.benign += 1
@@ -136,8 +143,7 @@ def _score_benign(result: Score, case: Case, verdict: Mapping[str, Any]) -> None
 
 
 def _score_root(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
-    undecidable = "benign" in case.accept_kind and len(case.accept_kind & _FAILURES) > 0
-    if case.root_line is not None and case.accept_line and not undecidable:
+    if case.root_line is not None and case.accept_line and not _is_undecided(case):
         result.root_line.add(case.id, right=verdict["root_cause_line"] in case.accept_line)
 
 
@@ -147,31 +153,51 @@ def _score_domain(result: Score, case: Case, verdict: Mapping[str, Any]) -> None
 
 
 def _score_culprit(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
-    named = _names(verdict["culprit"])
+    named = _named(verdict["culprit"])
     if case.culprit is None:
         result.unlabelled += 1
-        if named and not named & case.culprit_also:
+        if named and not set(named.values()) & case.culprit_also:
             result.culprit_unlabelled.append(case.id)
         return
-    accepted = _label_names(case.culprit) | case.culprit_also
     if not named:
         if not case.culprit_optional:
             result.culprit.add(case.id, right=False)
         return
-    right = bool(named & accepted)
+    right = culprit_is_right(case.culprit, case.culprit_also, named)
     result.culprit.add(case.id, right=right)
     if not right:
         result.culprit_wrong.append(case.id)
 
 
-def _names(culprit: Mapping[str, Any] | None) -> frozenset[str]:
-    return frozenset(
-        str(culprit[key]) for key in _CULPRIT_KEYS if culprit and culprit.get(key) is not None
+def culprit_is_right(label: str, also: Collection[str], named: Mapping[str, str]) -> bool:
+    """Whether `named` says what `label` (or a further right name) says, and contradicts nothing.
+
+    >>> culprit_is_right("node011 gpu 3", [], {"node": "node011", "gpu": "3"})
+    True
+    >>> culprit_is_right("node011 gpu 3", [], {"node": "node012", "gpu": "3"})
+    False
+    """
+    wanted = _label(label)
+    contradicted = any(
+        key in named and named[key] != value and named[key] not in also
+        for key, value in wanted.items()
     )
+    agreed = any(named.get(key) == value for key, value in wanted.items())
+    return not contradicted and (agreed or bool(set(named.values()) & set(also)))
 
 
-def _label_names(label: str) -> frozenset[str]:
-    """Names in a label such as ``node011 gpu 3``, ``rank 7``, ``PCI 0000:1a:00`` or ``GPU6``."""
-    words = {w for w in label.split() if w.lower() not in {"rank", "local_rank", "gpu", "pci"}}
-    numbers = {m.group(1) for m in re.finditer(r"(?i)\bgpu(\d+)\b", label)}
-    return frozenset(words | numbers)
+def _named(culprit: Mapping[str, Any] | None) -> dict[str, str]:
+    return {
+        key: str(culprit[key]) for key in _CULPRIT_KEYS if culprit and culprit.get(key) is not None
+    }
+
+
+def _label(label: str) -> dict[str, str]:
+    """Read a label: ``node011 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``."""
+    found = {m["key"].lower(): m["value"] for m in _LABELLED.finditer(label)}
+    rest = _LABELLED.sub("", label).split()
+    if "pci" in found:
+        found["gpu"] = found.pop("pci")
+    for name in rest:
+        found["nic" if name.startswith("mlx") else "node"] = name
+    return found

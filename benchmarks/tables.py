@@ -23,13 +23,15 @@ def update(text: str, results: Path) -> str:
     Raises
     ------
     InputError
-        When a named bench has no stored result, or no table is marked.
+        When a named bench has no stored result, no table is marked, or a mark has no end.
     """
-    if not _MARKED.search(text):
+    begun, marked = text.count("<!-- bench:"), len(_MARKED.findall(text))
+    # A begin without its end would swallow all text up to the end of the next table.
+    if begun != marked or not marked:
         raise InputError(
             "no table to render",
-            found="no <!-- bench:ID --> mark",
-            expected="a pair of marks <!-- bench:ID --> and <!-- /bench -->",
+            found=f"{begun} marks that begin one and {marked} whole pairs",
+            expected="lines <!-- bench:ID --> and <!-- /bench --> in pairs",
         )
 
     def rendered(match: re.Match[str]) -> str:

@@ -20,7 +20,7 @@ _WORDS = {
     "GLOG": r"[EWIFDCV](?P<clock>\d{3,4} \d\d:\d\d:\d\d\.\d{1,9})",
     "CTIME": r"(?P<clock>\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4})",
     "MONTH": r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)",
-    "LEVEL": r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)",
+    "LEVEL": r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL)",
     "NODE": r"(?P<node>[A-Za-z0-9][\w.-]{0,252})",
     "PROGRAM": r"[\w./-]{1,40}(?:\[\d{1,8}\])?",
     "FILE": r"[\w./<>-]{1,160}[: ]\d{1,6}",

@@ -20,7 +20,16 @@ SEED = 20260302
 STEPS = 60
 SLOW_FROM = 40
 SLOW_FACTOR = 1.3
-_STATES = {"hang": "CANCELLED", "straggler": "COMPLETED", "benign": "COMPLETED"}
+_STATES = {
+    "hang": "CANCELLED",
+    "straggler": "COMPLETED",
+    "benign": "COMPLETED",
+    "node_failure": "NODE_FAIL",
+    "time_limit": "TIMEOUT",
+    "host_out_of_memory": "OUT_OF_MEMORY",
+}
+"""Slurm's word by scenario or kind; FAILED for the others."""
+_CODES = {"COMPLETED": "0:0", "TIMEOUT": "0:15", "OUT_OF_MEMORY": "0:125", "CANCELLED": "0:15"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def _write(folder: Path, framework: str, scenario: str, seed: int) -> Label:
     for file, lines in files.items():
         (target / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
     if scenario != "still_running":
-        (target / "sacct.txt").write_text(_sacct(world, ending), encoding="utf-8")
+        (target / "sacct.txt").write_text(_sacct(world, ending, scenario), encoding="utf-8")
     root = _find(files, ending.root)
     return Label(name, framework, scenario, ending.kind, ending.domain, *root, ending.culprit)
 
@@ -93,10 +102,10 @@ def _slow(step: int) -> float:
     return SLOW_FACTOR if step >= SLOW_FROM else 1.0
 
 
-def _sacct(world: World, ending: Ending) -> str:
-    state = _STATES.get(ending.kind, "FAILED")
+def _sacct(world: World, ending: Ending, scenario: str) -> str:
+    state = _STATES.get(scenario) or _STATES.get(ending.kind, "FAILED")
     stamp = world.now.strftime("%Y-%m-%dT%H:%M:%S")
-    code = "0:0" if state == "COMPLETED" else "1:0"
+    code = _CODES.get(state, "1:0")
     return (
         "JobID|JobName|State|ExitCode|NodeList|End\n"
         f"{world.job_id}|train|{state}|{code}|{','.join(world.nodes)}|{stamp}\n"

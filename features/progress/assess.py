@@ -31,6 +31,8 @@ STOPPED_IN_PHASE_SECONDS: Final = 3600.0
 """The same while an evaluation or a checkpoint is open."""
 IRREGULAR_SAMPLES: Final = {"printed": 6, "bar": 12}
 """Samples needed, by measure; time stamps and rates hold too much else to call a run irregular."""
+LONGEST_SILENCE_SECONDS: Final = 30 * 86400.0
+"""A longer one is no silence: the lines come from two runs, or a clock was never set."""
 MIN_GAPS: Final = 2
 """Gaps between clocked progress lines that make one usual."""
 TELLING_SAMPLES: Final = 3
@@ -92,7 +94,7 @@ class ProgressAssessment:
         An evaluation or checkpoint that began and did not end.
     seconds_without_progress
         From the last new step to the last clock of any line; null without clocks, and where the
-        clocks of a file disagree.
+        clocks of a file disagree or lie more than a month apart.
     """
 
     state: ProgressState
@@ -202,7 +204,8 @@ def _order(place: Place | None) -> int:
 def _silence(tracker: ProgressTracker) -> float | None:
     if tracker.last_clock is None or tracker.progress_time is None or tracker.clocks_disagree:
         return None
-    return max(0.0, (tracker.last_clock - tracker.progress_time) / 1e6)
+    silence = max(0.0, (tracker.last_clock - tracker.progress_time) / 1e6)
+    return silence if silence <= LONGEST_SILENCE_SECONDS else None
 
 
 def _find_stop(tracker: ProgressTracker, judged: list[Series]) -> str | None:

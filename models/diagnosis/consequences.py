@@ -39,6 +39,19 @@ def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
     return None not in times and times[0] + CLOCK_SLACK_MICROSECONDS < times[1]  # type: ignore[operator]
 
 
+def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """Whether `hit` is known to come after `earlier` *and* can be its effect.
+
+    One rank's lines keep their order; lines of different ranks are merged into one file in any
+    order, so between two known ranks only clocks count.
+    """
+    ranks = (hit.line.rank, earlier.line.rank)
+    if None in ranks or ranks[0] == ranks[1]:
+        return precedes(episode, earlier, hit)
+    before, after = earlier.line.event_time, hit.line.event_time
+    return None not in (before, after) and before + CLOCK_SLACK_MICROSECONDS < after  # type: ignore[operator]
+
+
 def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     """An unspecific exception after a known failure is how that failure surfaced."""
     return (
@@ -46,7 +59,7 @@ def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and hit.signature.tier is Tier.EXCEPTION
         and not is_generic(earlier)
         and earlier.signature.tier in {Tier.FABRIC, Tier.TIMEOUT, Tier.EXCEPTION}
-        and precedes(episode, earlier, hit)
+        and follows(episode, hit, earlier)
     )
 
 
@@ -56,16 +69,18 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         hit.signature.tier in {Tier.EXCEPTION, Tier.FABRIC}
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
-        and precedes(episode, earlier, hit)
+        and follows(episode, hit, earlier)
     )
 
 
 def _limit_after_failure(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     """A job that had already failed or stood still then ran into its limit or was cancelled."""
+    told_why = earlier.signature.role in CAUSES
+    told_where = earlier.signature.role is Role.POINTER and is_generic(hit)
     return (
         hit.signature.domain is Domain.SCHEDULER
         and hit.signature.tier is Tier.EXCEPTION
-        and earlier.signature.role in CAUSES
+        and (told_why or told_where)
         and earlier.signature.domain is not Domain.SCHEDULER
         and precedes(episode, earlier, hit)
     )

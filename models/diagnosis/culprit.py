@@ -42,11 +42,21 @@ def find_culprit(episode: Episode, root: Root) -> Blame:
         blame = _blame_of_wave(episode, hit)
         if blame is not None:
             return blame
+    if hit.signature.implicates is Implicates.NOBODY:
+        return Blame()
     if hit.signature.implicates is Implicates.NAMED:
-        return Blame(_with_place(episode, named(hit)))
-    if hit.signature.implicates is Implicates.PRINTER:
-        return _blame_of_printer(episode, hit)
-    return Blame()
+        blame = Blame(_with_place(episode, named(hit)))
+    else:
+        blame = _blame_of_printer(episode, hit)
+    return blame if blame.where or blame.why else _blame_of_same_cause(root)
+
+
+def _blame_of_same_cause(root: Root) -> Blame:
+    """Name whom another line of the same cause names: srun tells whose task was oom-killed."""
+    cause = root.hit.signature.cause
+    alike = [h for h in root.contenders if h.signature.cause == cause and named(h)]
+    places = {named(h) for h in alike if h.signature.implicates is Implicates.NAMED}
+    return Blame(places.pop()) if len(places) == 1 else Blame()
 
 
 def exclusions(blame: Blame, root: Root) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ BLOCK_RULES = frozenset(
         "elastic_block_rank",
         "elastic_block_time",
         "elastic_block_exitcode",
+        "elastic_block_error",
         "elastic_block_traceback",
     }
 )
@@ -39,6 +40,7 @@ class Failure:
     exit_code: int | None = None
     hit: Hit | None = None
     is_root_cause: bool = False
+    is_block: bool = False
     last_line: int = -1
 
 
@@ -78,7 +80,7 @@ def _failures(hits: Iterable[Hit]) -> list[Failure]:
 
 
 def _begins_another(failure: Failure, hit: Hit, after_mark: int | None) -> bool:
-    if after_mark is not None or hit.signature.id not in BLOCK_RULES:
+    if after_mark is not None or hit.signature.id not in BLOCK_RULES or not failure.is_block:
         return True
     if hit.line.line - failure.last_line > MAX_BLOCK_LINES:
         return True
@@ -91,6 +93,7 @@ def _begins_another(failure: Failure, hit: Hit, after_mark: int | None) -> bool:
 def _add(failure: Failure, hit: Hit) -> None:
     captures = hit.captures
     failure.last_line = hit.line.line
+    failure.is_block = hit.signature.id in BLOCK_RULES
     failure.node = failure.node or captures.get("node")
     failure.rank = _kept(failure.rank, captures.get("rank"))
     failure.local_rank = _kept(failure.local_rank, captures.get("local_rank"))

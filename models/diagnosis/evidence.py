@@ -16,13 +16,14 @@ MAX_TEXT = 500
 
 
 def evidence_lines(
-    episode: Episode, root: Root | None, line: int | None, limit: int
+    episode: Episode, root: Root | None, proof: Hit | None, limit: int
 ) -> tuple[Evidence, ...]:
-    """Return the root first, then the strongest other lines, at most `limit`."""
+    """Return the proving line first, then the root, then the strongest others, at most `limit`."""
     if root is None:
         return ()
     hits = [root.hit, *one_per_line(root.contenders), *_supporting(episode, root)]
-    hits.sort(key=lambda h: (h.line.line != line, h is not root.hit, _weight(h)))
+    hits.sort(key=lambda h: (h is not root.hit, _weight(h)))
+    hits = [proof, *hits] if proof is not None else hits
     seen: set[tuple[str, int]] = set()
     shown: list[Evidence] = []
     for hit in hits:

@@ -45,7 +45,8 @@ def choose_root(episode: Episode) -> Root | None:
     if _after_clean_end(episode, anchors):
         return None
     why.append("only lines that victims print: no first cause is visible")
-    return _strongest(episode, anchors, why)
+    kept = _without_consequences(episode, anchors, anchors, why)
+    return _strongest(episode, kept, why)
 
 
 def one_per_line(hits: Iterable[Hit]) -> list[Hit]:
@@ -101,18 +102,27 @@ def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
         # a report that names who is missing says more than the time-outs of those who wait
         specific = [h for h in specific if _accuses(h)] or specific
     if top[0].signature.tier is Tier.TEARDOWN:
-        # who ended the job is told by the scheduler's line, the others only say that it ended
-        specific = [h for h in specific if h.signature.domain is Domain.SCHEDULER] or specific
+        specific = _who_ended_it(episode, specific)
     root = _best_wording(_earliest(episode, specific), specific)
-    why.append(
-        f"rule {root.signature.id}: the earliest of {len(specific)} lines in the strongest tier"
-        f" present ({root.signature.tier})"
+    among = (
+        "the only line" if len(specific) == 1 else f"the earliest or clearest of {len(specific)}"
     )
+    why.append(f"rule {root.signature.id}: {among} in the strongest tier ({root.signature.tier})")
     confirmed = _what_was_confirmed(episode, root, hits)
     if confirmed is not None:
         why.append(f"{root.signature.id} confirms {confirmed.signature.id} on the same GPU")
         root = confirmed
     return Root(root, tuple(h for h in ranked if h is not root), tuple(why))
+
+
+def _who_ended_it(episode: Episode, hits: list[Hit]) -> list[Hit]:
+    """Among teardown lines the scheduler's tell who ended the job, unless a task was killed before.
+
+    With `--kill-on-bad-exit` srun names the task that died first, and then cancels the step.
+    """
+    if _accuses(_earliest(episode, hits)):
+        return hits
+    return [h for h in hits if h.signature.domain is Domain.SCHEDULER] or hits
 
 
 def _accuses(hit: Hit) -> bool:

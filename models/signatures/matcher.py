@@ -63,8 +63,13 @@ class Matcher:
 
 
 def _verified(signature: Signature, line: LogLine) -> bool:
+    """Whether `verify` is found after the prefixes, or before: some wording begins with one."""
     verify = signature.verify
-    return verify is None or verify.search(line.message[:READ_CHARACTERS]) is not None
+    return (
+        verify is None
+        or verify.search(line.message[:READ_CHARACTERS]) is not None
+        or verify.search(line.text[:READ_CHARACTERS]) is not None
+    )
 
 
 def _captures(signature: Signature, text: str) -> dict[str, str]:

@@ -82,7 +82,7 @@ class Signature:
     advice: str = ""
     """One sentence for a person: what to do about it."""
     verify: re.Pattern[str] | None = None
-    """Python expression that must be found in the message (prefix removed), else no hit."""
+    """Python expression that must be found in the message (prefix removed) or the whole line."""
     captures: tuple[re.Pattern[str], ...] = ()
     """Python expressions searched in the whole text; every named group is kept."""
     specificity: int = 50

@@ -120,6 +120,7 @@ def test_diagnose_speed_measures_as_many_lines_as_it_says(
 
 def test_demo_scores_its_own_corpus_and_needs_no_data(tmp_path: Path) -> None:
     record = stored(demo.run(None), tmp_path)
+    assert record["pass"] is True
     assert record["corpus"]["attempts"] == len(generate(tmp_path / "again"))
     assert "simulated" in record["corpus"]["name"]
     assert set(record["notes"]["wrong"]) == {

@@ -16,7 +16,7 @@ def test_measured_returns_the_value_and_what_it_took() -> None:
 
 def test_the_description_decides_speed_and_tells_no_names() -> None:
     facts = describe()
-    assert {"cpus", "processor", "python", "hyperscan", "google-re2", "numpy", "pyarrow"} == set(
+    assert {"cpus", "processor", "python", "hyperscan", "google-re2", "msgspec", "pyarrow"} == set(
         facts
     )
     assert facts["python"] == platform.python_version()

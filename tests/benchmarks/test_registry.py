@@ -19,7 +19,7 @@ def test_ids_are_unique() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "close"),
-    [("case", "cases"), ("diagnose_sped", "diagnose-speed"), ("HEALTY", "healthy")],
+    [("case", "cases"), ("diagnose_sped", "diagnose-speed"), ("HEALTHYS", "healthy")],
 )
 def test_an_unknown_id_names_the_nearest(wrong: str, close: str) -> None:
     with pytest.raises(

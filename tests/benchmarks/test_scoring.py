@@ -128,6 +128,29 @@ def test_root_line_leaves_out_excerpts_that_end_undecided() -> None:
     assert counts(scored(only_benign, root_cause_line=9).root_line) == (0, 1)
 
 
+def test_an_undecided_excerpt_can_be_judged_rightly_but_not_missed() -> None:
+    case = make_case(accept_kind=frozenset({"benign", "crash"}))
+    assert counts(scored(case, kind="crash").kind) == (1, 1)
+    assert counts(scored(case, kind="unknown").kind) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("named", "right"),
+    [
+        ({"node": "node011", "gpu": "3"}, True),
+        ({"gpu": "3"}, True),
+        ({"node": "node012", "gpu": "3"}, False),
+        ({"node": "node011", "gpu": "4"}, False),
+        ({"rank": 3}, False),
+    ],
+)
+def test_a_culprit_that_contradicts_its_label_is_wrong(
+    named: dict[str, Any], *, right: bool
+) -> None:
+    score = scored(make_case(culprit="node011 gpu 3"), culprit=named)
+    assert bool(score.culprit_wrong) is not right
+
+
 def test_domain_counts_over_failures_of_a_known_domain() -> None:
     either = frozenset({"hardware", "network"})
     case = make_case(fault_domain="infrastructure", accept_domain=either)

@@ -66,6 +66,13 @@ def test_a_document_without_marks_is_an_error(results: Path) -> None:
         update("| bench |\n", results)
 
 
+def test_a_mark_without_its_end_is_an_error_and_swallows_nothing(results: Path) -> None:
+    with pytest.raises(InputError, match="2 marks that begin one and 1 whole pairs"):
+        update("<!-- bench:one -->\nwords\n" + marked("two-b", ""), results)
+    with pytest.raises(InputError, match="1 marks that begin one and 0 whole pairs"):
+        update("<!-- bench:one -->\nwords\n", results)
+
+
 def test_a_bench_without_a_result_is_an_error(results: Path) -> None:
     with pytest.raises(InputError, match=r"three\.json"):
         update(marked("one, three", ""), results)

@@ -9,6 +9,7 @@ uses it (its ETA is the mean of the last ten steps times the steps left).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from relume.features.progress.formats.base import (
@@ -81,10 +82,16 @@ def _read_label(before: str, values: dict[str, Any]) -> None:
     label = before.rpartition("%|")[0].rstrip("0123456789") or before
     if not label.strip(" :\r"):
         return
-    values["phase"] = label_phase(label[-80:])
-    epoch = _EPOCH_LABEL.search(label)
+    values["phase"], epoch = _read_words(label[-80:])
     if epoch is not None:
-        values["epoch"], values["epoch_bar"] = to_float(epoch.group(1)), True
+        values["epoch"], values["epoch_bar"] = epoch, True
+
+
+@lru_cache(maxsize=256)
+def _read_words(label: str) -> tuple[str, float | None]:
+    """Read phase and epoch of a label; a bar is redrawn a hundred times with the same one."""
+    epoch = _EPOCH_LABEL.search(label)
+    return label_phase(label), None if epoch is None else to_float(epoch.group(1))
 
 
 def _parse_tqdm(message: str) -> ProgressPoint | None:
@@ -103,7 +110,7 @@ def _parse_tqdm(message: str) -> ProgressPoint | None:
     if found["words"] is not None:
         _read_rate(found["number"], found["words"], values)
     _read_label(message[: start + count.start()], values)
-    for pattern, readers in _POSTFIX:
+    for pattern, readers in _POSTFIX if len(message) > found.end() + 1 else ():
         hit = pattern.search(message, found.end())
         if hit is not None:
             read_groups(hit, readers, values)

@@ -57,6 +57,7 @@ class Grammar:
 
 
 _MAX_COUNT: Final = 1e18
+_MAX_DIGITS: Final = 18
 
 
 def words(text: str) -> frozenset[str]:
@@ -66,10 +67,9 @@ def words(text: str) -> frozenset[str]:
 
 def to_int(text: str) -> int | None:
     """Read a count such as ``12``, ``1,024``, ``2K`` or ``31.5k``, null if it is none."""
-    try:
-        return int(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        pass
+    if text.isdecimal() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    text = text.replace(",", "").replace("_", "")
     scale = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}.get(text[-1:].lower())
     number = to_float(text[:-1] if scale else text)
     if number is None or not abs(number) < _MAX_COUNT:  # not so for NaN

@@ -61,9 +61,9 @@ _FLASHLIGHT = line_format(
         {"rate_unit": "sec/sec"},
     ),
     locate=(r"nupdates:\s+\d+ \|",),
-    example="I0601 10:40:08.950882  1602 Train.cpp:345] epoch:        1 | nupdates:        2000 |"
-    " lr: 0.084 | runtime: 00:20:49 | bch(ms): 624.90 | smp(ms): 0.58 | loss:   34.7160 |"
-    " thrpt(sec/sec): 81.10",
+    example="I0302 09:10:11.120034  2210 Train.cpp:345] epoch:        2 | nupdates:        4000 |"
+    " lr: 0.050 | runtime: 00:18:02 | bch(ms): 540.10 | smp(ms): 0.61 | loss:   20.1100 |"
+    " thrpt(sec/sec): 70.20",
 )
 
 _RETURNN = line_format(

@@ -47,8 +47,8 @@ _FAIRSEQ_VALID = line_format(
         {"phase": "evaluation"},
     ),
     locate=(r"\| valid(ation)? \| epoch \d+ \|",),
-    example="2021-03-12 21:29:31 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 2.506"
-    " | wer 20.0408 | wps 783 | num_updates 27000",
+    example="2021-05-02 08:10:11 | INFO | valid | epoch 004 | valid on 'valid' subset | loss 3.101"
+    " | wer 24.5 | wps 640 | num_updates 12000",
 )
 
 _OPENNMT = line_format(
@@ -175,8 +175,8 @@ _CLIP = line_format(
         {"epoch_bar": True},
     ),
     locate=(r"Epoch: \d+/\d+, Step: \d+/\d+,",),
-    example="02/09/2023 10:15:25 - INFO - Epoch: 1/30, Step: 40/951, Lr: 0.0000001, Loss: 3.298305,"
-    " Time/step: 2.546119",
+    example="03/10/2023 09:05:10 - INFO - Epoch: 2/10, Step: 60/812, Lr: 0.0000001, Loss: 2.910000,"
+    " Time/step: 1.846000",
 )
 
 
@@ -196,8 +196,8 @@ _LEROBOT = line_format(
         _time_with_wait,
     ),
     locate=(r"updt_s:\S+ data_s:",),
-    example="INFO 2025-07-11 08:20:13 ts/train.py:232 step:40 smpl:2K ep:8 epch:0.01 loss:1.051"
-    " grdn:4.482 lr:1.8e-06 updt_s:0.302 data_s:0.010",
+    example="INFO 2025-03-02 11:40:02 ts/train.py:210 step:60 smpl:3K ep:12 epch:0.02 loss:0.912"
+    " grdn:3.101 lr:2.4e-06 updt_s:0.411 data_s:0.020",
 )
 
 FORMATS: Final[tuple[ProgressFormat, ...]] = (

@@ -57,7 +57,9 @@ def _where(where: Locator) -> str:
 
 def _to_do(verdict: Verdict, advice: str) -> str:
     excluded = f" without {', '.join(verdict.exclude_nodes)}" if verdict.exclude_nodes else ""
-    operation = f"{verdict.operation}{excluded} (retry helps: {verdict.retry.value})"
+    operation = f"{verdict.operation}{excluded}"
+    if verdict.kind.is_failure:
+        operation += f" (retry helps: {verdict.retry.value})"
     return f"{operation}. {advice}" if advice else operation
 
 

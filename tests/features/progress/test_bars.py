@@ -7,11 +7,11 @@ from relume.features.progress.parse import parse_progress
 
 BARS: tuple[tuple[str, dict[str, object]], ...] = (
     (
-        " 25%|██▌       | 2/8 [03:45<11:17, 112.97s/it]",
-        {"step": 2, "total": 8, "elapsed_seconds": 225.0, "rate": 1 / 112.97, "rate_unit": "it/s"},
+        " 25%|██▌       | 3/9 [04:10<08:20, 83.40s/it]",
+        {"step": 3, "total": 9, "elapsed_seconds": 250.0, "rate": 1 / 83.4, "rate_unit": "it/s"},
     ),
-    (" 96%|█████████▌| 61430/64146 [4:33:56<13:51, 3.27it/s]", {"step": 61430, "rate": 3.27}),
-    ("  0%|          | 0/9824 [00:00<?, ?it/s]", {"step": 0, "rate": None, "phase": "train"}),
+    (" 80%|████████  | 8000/10000 [1:20:00<20:00, 1.67it/s]", {"step": 8000, "rate": 1.67}),
+    ("  0%|          | 0/1200 [00:00<?, ?it/s]", {"step": 0, "rate": None, "phase": "train"}),
     ("  5%|▌   | 40/800 [1 day, 2:00:30<19:00:00, 2340.00s/it]", {"elapsed_seconds": 93630.0}),
     ("1234it [00:10, 120.31it/s]", {"step": 1234, "total": None, "rate": 120.31}),
     (
@@ -19,19 +19,19 @@ BARS: tuple[tuple[str, dict[str, object]], ...] = (
         {"step": 1200, "total": 12000, "rate": 120.0},
     ),
     (
-        "Epoch 3:   3%|▎         | 341/11000 [5:28:58<171:22:21,  1.73it/s, loss=2.52, v_num=]",
-        {"epoch": 3.0, "epoch_bar": True, "step": 341, "loss": 2.52},
+        "Epoch 3:   3%|▎         | 200/9000 [1:40:00<73:20:00,  1.90it/s, loss=3.11, v_num=]",
+        {"epoch": 3.0, "epoch_bar": True, "step": 200, "loss": 3.11},
     ),
     (
         (
-            "Epoch 0: :   0%|          | 2000/603000 [1:03:17<317:00:58, v_num=, reduced_train_loss=2.6,"
-            " global_step=2e+3, train_step_timing in s=1.900]"
+            "Epoch 0: :   0%|          | 500/90000 [0:20:10<60:00:00, v_num=, reduced_train_loss=3.4,"
+            " global_step=2e+3, train_step_timing in s=2.500]"
         ),
-        {"step": 2000, "rate": None, "loss": 2.6, "step_time_seconds": 1.9},
+        {"step": 500, "rate": None, "loss": 3.4, "step_time_seconds": 2.5},
     ),
     (
-        "| epoch 001:   0%| | 50/11265 [02:25<9:05:31,  2.92s/it, loss=0.000, ppl=1.00, wps=0,",
-        {"epoch": 1.0, "step": 50, "total": 11265},
+        "| epoch 004:   0%| | 70/9000 [03:10<6:44:00,  2.71s/it, loss=0.000, ppl=1.00, wps=0,",
+        {"epoch": 4.0, "step": 70, "total": 9000},
     ),
     (
         " 40%|████ | 4/10 [08:00<12:00, 120s/it]slurmstepd: error: *** JOB 7 CANCELLED ***",
@@ -42,8 +42,8 @@ BARS: tuple[tuple[str, dict[str, object]], ...] = (
     ("Generating train split: 1200 examples [00:02, 600.11 examples/s]", {"phase": "launch"}),
     ("Validation DataLoader 0:  50%|███ | 8/16 [00:04<00:04, 2.00it/s]", {"phase": "evaluation"}),
     (
-        " 96% (171 of 177) |################# | Elapsed Time: 0:00:13 ETA:   0:00:00",
-        {"format": "progressbar", "step": 171, "total": 177, "elapsed_seconds": 13.0},
+        " 50% (45 of 90) |#########          | Elapsed Time: 0:00:21 ETA:   0:00:21",
+        {"format": "progressbar", "step": 45, "total": 90, "elapsed_seconds": 21.0},
     ),
     (
         "1875/1875 [==============================] - 5s 3ms/step - loss: 0.2101 - accuracy: 0.93",
@@ -59,10 +59,10 @@ BARS: tuple[tuple[str, dict[str, object]], ...] = (
     ),
     (
         (
-            "ctdet/run |##   | train: [54][4000/14000]|Tot: 1:20:53 |ETA: 5:33:20 |loss 1.7448"
-            " |Data 3.556s(0.517s) |Net 1.014s"
+            "ctdet/run |##   | train: [12][4000/14000]|Tot: 1:02:10 |ETA: 5:33:20 |loss 2.1000"
+            " |Data 2.104s(0.310s) |Net 0.902s"
         ),
-        {"format": "centernet", "step": 4000, "step_time_seconds": 2.0, "data_seconds": 3.556},
+        {"format": "centernet", "step": 4000, "step_time_seconds": 2.0, "data_seconds": 2.104},
     ),
 )
 

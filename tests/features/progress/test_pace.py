@@ -75,6 +75,12 @@ def test_a_bar_must_show_more() -> None:
     assert any(find_shift(paces([10.0] * 9 + [16.0] * 6), gate) for gate in GATES["bar"])
 
 
+def test_a_large_shift_needs_fewer_points() -> None:
+    large, small = paces([0.5, 0.5, 5.1, 5.0]), paces([0.5, 0.5, 0.8, 0.8])
+    assert any(find_shift(large, gate) for gate in GATES["printed"])
+    assert not any(find_shift(small, gate) for gate in GATES["printed"])
+
+
 def test_only_a_strong_drift_counts() -> None:
     weak = paces([10.0 + 0.1 * i for i in range(21)])
     strong = paces([10.0 + 0.5 * i for i in range(21)])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hyperscan
 import pytest
 import re2
 
@@ -36,11 +37,13 @@ def test_a_user_format_comes_first() -> None:
     assert other.format == "generic"
 
 
-def test_the_locator_has_no_open_end() -> None:
-    assert user_format(r"TICK (?P<step>\d+).*").locate == (r"TICK (?P<step>\d+)",)
-    assert user_format(r"TICK (?P<step>\d+)\.*").locate == (r"TICK (?P<step>\d+)\.*",)
-    assert user_format(r"TICK (?P<step>\d+)$").locate == (r"TICK (?P<step>\d+)",)
-    assert re2.compile(user_format(r"(?P<step>\d+) TICK .+").locate[0]).search("7 TICK ")
+def test_the_locator_has_no_names_and_no_open_end() -> None:
+    assert user_format(r"TICK (?P<step>\d+).*").locate == (r"TICK (?:\d+)",)
+    assert user_format(r"TICK (?P<step>\d+)\.*").locate == (r"TICK (?:\d+)\.*",)
+    assert user_format(r"TICK (?P<step>\d+)$").locate == (r"TICK (?:\d+)",)
+    (open_ended,) = user_format(r"(?P<step>\d+) TICK .+").locate
+    assert re2.compile(open_ended).search("7 TICK ")
+    hyperscan.Database().compile(expressions=[open_ended.encode()])
 
 
 @pytest.mark.parametrize(

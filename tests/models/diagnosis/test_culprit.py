@@ -73,3 +73,15 @@ def test_a_collective_time_out_blames_the_rank_that_lags() -> None:
     blame = blame_of(make_episode(*hits, late))
     assert blame.where == Locator(rank=3)
     assert blame.hit is late
+
+
+def test_a_line_that_names_nobody_borrows_the_name_from_one_of_the_same_cause() -> None:
+    event = make_signature(
+        "event", implicates=Implicates.PRINTER, cause="oom", tier=Tier.DECISIVE, specificity=60
+    )
+    task = make_signature("task", implicates=Implicates.NAMED, cause="oom", tier=Tier.DECISIVE)
+    told = make_hit(task, 4, captures={"nodes": "gpu-a02", "tasks": "3"})
+    where = Locator(node="gpu-a02", rank=3)
+    assert blame_of(make_episode(make_hit(event, 3), told)).where == where
+    other = make_hit(task, 5, captures={"nodes": "gpu-a07", "tasks": "8"})
+    assert blame_of(make_episode(make_hit(event, 3), told, other)).where == Locator()

@@ -6,7 +6,7 @@ import pytest
 
 from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.order import choose_root
-from relume.models.signatures.rule import Role, Tier
+from relume.models.signatures.rule import Implicates, Role, Tier
 from relume.verdict import Domain, Kind
 
 EXCEPTION = make_signature("exception")
@@ -115,3 +115,40 @@ def test_one_line_known_by_two_rules_counts_for_the_more_specific() -> None:
     root = choose_root(make_episode(*hits))
     assert root is not None
     assert root.hit.signature is carrier
+
+
+def test_a_task_killed_before_the_step_was_cancelled_is_where_to_look() -> None:
+    killed = make_signature(
+        "killed", role=Role.CASCADE, tier=Tier.TEARDOWN, implicates=Implicates.NAMED
+    )
+    cancelled = make_signature(
+        "cancelled", role=Role.CASCADE, tier=Tier.TEARDOWN, domain=Domain.SCHEDULER
+    )
+    aborted = make_signature("aborted", role=Role.CASCADE, tier=Tier.TEARDOWN)
+    first = choose_root(make_episode(make_hit(killed, 1), make_hit(cancelled, 2)))
+    second = choose_root(make_episode(make_hit(aborted, 1), make_hit(cancelled, 2)))
+    assert first is not None
+    assert second is not None
+    assert (first.hit.signature, second.hit.signature) == (killed, cancelled)
+
+
+def test_a_process_that_failed_before_the_agent_was_told_to_stop_comes_first() -> None:
+    told = make_signature("told", role=Role.CASCADE, domain=Domain.SCHEDULER, specificity=15)
+    before = choose_root(make_episode(make_hit(POINTER, 1), make_hit(told, 2)))
+    after = choose_root(make_episode(make_hit(told, 1), make_hit(POINTER, 2)))
+    assert before is not None
+    assert after is not None
+    assert (before.hit.signature, after.hit.signature) == (POINTER, told)
+
+
+def test_between_ranks_merged_into_one_file_only_clocks_make_a_consequence() -> None:
+    waited = make_hit(TIMEOUT, 1, rank=0)
+    raised, aborted = make_hit(EXCEPTION, 2, rank=5), make_hit(EXCEPTION, 2, rank=0)
+    first, second = (choose_root(make_episode(waited, hit)) for hit in (raised, aborted))
+    assert first is not None
+    assert second is not None
+    assert (first.hit, second.hit) == (raised, waited)
+    late = make_hit(EXCEPTION, 2, rank=5, event_time=90_000_000)
+    third = choose_root(make_episode(make_hit(TIMEOUT, 1, rank=0, event_time=1_000_000), late))
+    assert third is not None
+    assert third.hit.signature is TIMEOUT
