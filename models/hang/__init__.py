@@ -1,0 +1,1 @@
+"""Hang detectors: pure state machines that learn how long a job's silences are."""

@@ -1,0 +1,165 @@
+"""The plain gap rule: a job hangs when it is silent for much longer than it ever was in its phase.
+
+Two levels (DESIGN 4.3). *Suspicion* only asks for evidence; *actionable* may lead to Advice. Time is
+that of the events and ticks; a broken log pipe (a source that is not healthy) is never a hang. The
+detectors of a later change stand behind the same interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MICROSECONDS = 1_000_000
+
+
+class Level(StrEnum):
+    """How sure the detector is."""
+
+    SUSPICION = "suspicion"
+    ACTIONABLE = "actionable"
+
+
+@dataclass(frozen=True, slots=True)
+class GapSettings:
+    """Thresholds of the rule.
+
+    Attributes
+    ----------
+    suspicion_seconds, suspicion_gaps
+        Suspicion when the silence exceeds both this and so many times the usual gap.
+    actionable_seconds, actionable_ratio
+        Actionable when it exceeds both this and this multiple of the longest gap ever seen in the
+        phase.
+    startup_seconds
+        Silence before the first step that counts as a suspicion; it is never actionable alone,
+        since loading and compiling can take arbitrarily long.
+    phase_seconds
+        The least silence that is actionable in a phase with legal pauses (evaluation, checkpoint)
+        of which no gap was seen yet.
+    """
+
+    suspicion_seconds: float = 30.0
+    suspicion_gaps: float = 3.0
+    actionable_seconds: float = 90.0
+    actionable_ratio: float = 1.5
+    startup_seconds: float = 1800.0
+    phase_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class HangDetection:
+    """A silence that is too long. Times are UTC microseconds."""
+
+    level: Level
+    phase: str
+    since: int
+    gap_seconds: float
+    threshold_seconds: float
+    reason: str
+
+
+@dataclass(slots=True)
+class PhaseGaps:
+    """What is known of the gaps of one phase: how many, their running median, the longest."""
+
+    count: int = 0
+    median_seconds: float = 0.0
+    longest_seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Take one gap; the median moves by a tenth of itself, so no history is kept."""
+        self.count += 1
+        self.longest_seconds = max(self.longest_seconds, seconds)
+        if self.count == 1:
+            self.median_seconds = seconds
+        else:
+            step = 0.1 * max(self.median_seconds, 1e-3)
+            self.median_seconds += step if seconds > self.median_seconds else -step
+
+
+@dataclass(slots=True)
+class GapDetector:
+    """The gap rule over one attempt. Bounded: one `PhaseGaps` a phase.
+
+    Examples
+    --------
+    >>> detector = GapDetector()
+    >>> for second in range(10):
+    ...     _ = detector.progress(second * MICROSECONDS, "train")
+    >>> detector.advance(60 * MICROSECONDS)[0].level.value
+    'suspicion'
+    >>> detector.advance(120 * MICROSECONDS)[0].level.value
+    'actionable'
+    """
+
+    settings: GapSettings = field(default_factory=GapSettings)
+    started_at: int | None = None
+    last_progress: int | None = None
+    phase: str = "launch"
+    gaps: dict[str, PhaseGaps] = field(default_factory=dict)
+    reported: Level | None = None
+
+    def start(self, event_time: int) -> list[HangDetection]:
+        """Take the start of the attempt."""
+        self.started_at = event_time
+        return []
+
+    def progress(self, event_time: int, phase: str) -> list[HangDetection]:
+        """Take a new step; it ends every silence. Late events (before the last one) are ignored."""
+        if self.last_progress is not None:
+            if event_time < self.last_progress:
+                return []
+            gap = (event_time - self.last_progress) / MICROSECONDS
+            self.gaps.setdefault(self.phase, PhaseGaps()).add(gap)
+        self.last_progress, self.phase, self.reported = event_time, phase, None
+        return []
+
+    def enter(self, phase: str) -> list[HangDetection]:
+        """Take the begin of a phase with legal pauses, such as a checkpoint."""
+        self.phase = phase
+        return []
+
+    def advance(self, event_time: int) -> list[HangDetection]:
+        """Take the clock; return a detection when a level is reached for the first time."""
+        found = self._judge(event_time)
+        if found is None or found.level is self.reported:
+            return []
+        if self.reported is Level.ACTIONABLE:
+            return []
+        self.reported = found.level
+        return [found]
+
+    def _judge(self, event_time: int) -> HangDetection | None:
+        if self.last_progress is None:
+            return self._judge_start(event_time)
+        gap = (event_time - self.last_progress) / MICROSECONDS
+        known = self.gaps.get(self.phase, PhaseGaps())
+        s = self.settings
+        least = s.actionable_seconds if known.count or self.phase == "train" else s.phase_seconds
+        actionable = max(least, s.actionable_ratio * known.longest_seconds)
+        suspicion = max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
+        for level, threshold in ((Level.ACTIONABLE, actionable), (Level.SUSPICION, suspicion)):
+            if gap > threshold:
+                reason = (
+                    f"no new step for {gap:.0f} s in phase {self.phase}; usual gap "
+                    f"{known.median_seconds:.1f} s, longest {known.longest_seconds:.1f} s"
+                )
+                return HangDetection(level, self.phase, self.last_progress, gap, threshold, reason)
+        return None
+
+    def _judge_start(self, event_time: int) -> HangDetection | None:
+        if self.started_at is None:
+            return None
+        gap = (event_time - self.started_at) / MICROSECONDS
+        if gap <= self.settings.startup_seconds:
+            return None
+        reason = f"no first step for {gap:.0f} s after the start"
+        return HangDetection(
+            Level.SUSPICION,
+            "launch",
+            self.started_at,
+            gap,
+            self.settings.startup_seconds,
+            reason,
+        )
