@@ -1,1 +1,6 @@
-"""The Slurm controller. Not built yet: the folder settles where it goes and what it may import."""
+"""The Slurm controller: carries Advice out on jobs that opted in, and lets go what it holds.
+
+`plan` decides (pure), `loop` runs rounds, `executor` does one step with a journal around it,
+`watchdog` takes holds off when the rest is gone. All of Slurm is behind `reader` and `actuator`.
+See `docs/controller.md`.
+"""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-FOLDER_SETTINGS = frozenset({"rules.folders", "benchmarks.results_folder"})
+FOLDER_SETTINGS = frozenset({"rules.folders", "benchmarks.results_folder", "controller.folder"})
 """Relative ones start at the folder of the file that sets them."""
 
 
@@ -113,6 +113,101 @@ class RulesSettings(_Section):
     `relume rules test` checks them."""
 
 
+class ControllerSettings(_Section):
+    """How `relume control` and `relume watchdog` deal with Slurm."""
+
+    mode: Literal["observe", "act"] = "observe"
+    """Whether Slurm may be changed.
+
+    `observe`, the default, changes nothing and says what it would do, so that a cluster sees that
+    before it lets Relume do anything; `act` carries Advice out."""
+
+    partitions: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)] = ()
+    """The partitions in which jobs may be touched.
+
+    Empty by default, which allows none: mode `act` asks for a list; `["*"]` allows all. A job that
+    waits in several partitions is touched only when each of them is in the list."""
+
+    service: str = Field(default="http://127.0.0.1:8470", pattern=r"^https?://[^\s/?#]+$")
+    """Address of `relume serve`, without a path.
+
+    The default is the service's own, on the same machine. Elsewhere it should be https: the
+    control token goes along with every request."""
+
+    token_file: str = ""
+    """A file that holds the token of role *control*.
+
+    Empty, the default, sends none, which only a service without tokens accepts. The file is read
+    at the start, and it should be readable by the controller's user only."""
+
+    slurm_conf: str = ""
+    """What `SLURM_CONF` is for Slurm's commands; empty leaves it to the environment.
+
+    A copy of slurm.conf with a small `MessageTimeout` makes them fail in a second instead of nine
+    while slurmctld is away."""
+
+    folder: FolderPath = "/var/lib/relume/controller"
+    """The folder of the journal, the heartbeat, and what the EpilogSlurmctld helper reads.
+
+    On a local disk: SQLite's journal breaks on network filesystems. The helper runs where slurmctld
+    runs and has to reach `epilog/` in it as SlurmUser. Don't lose it: a hold that nobody remembers
+    is nobody's."""
+
+    interval_seconds: float = Field(default=10.0, ge=0.1, le=600)
+    """How often Slurm is looked at while nothing is to be done.
+
+    Lower notices sooner that a job started or died, and asks slurmctld more often (one listing of
+    jobs and nodes each time)."""
+
+    busy_interval_seconds: float = Field(default=2.0, ge=0.1, le=600)
+    """How often Slurm is looked at while Advice waits for its next step.
+
+    Lower restarts jobs sooner, at most by its own length; on a large cluster with many failures it
+    may become what slurmctld is asked most."""
+
+    log_wait_seconds: float = Field(default=30.0, ge=0, le=3600)
+    """How long a release waits for the end of the failed attempt's log.
+
+    The next attempt truncates the log; what came too late by then is recorded as missing evidence.
+    Raising it delays restarts when the filesystem is slow; with 0 evidence gets lost."""
+
+    stop_grace_seconds: float = Field(default=30.0, ge=0, le=3600)
+    """How long a job that is to be stopped may end by itself before it is cancelled.
+
+    A job that ends by itself stays FAILED, a cancelled one shows CANCELLED. Raising it wastes the
+    time of its nodes."""
+
+    orphan_hold_seconds: float = Field(default=900.0, ge=1)
+    """How long a hold of ours lasts that no Advice asks for, before it is taken off.
+
+    It leaves the service time to come back and decide. Lower lets jobs go undiagnosed sooner after
+    a failure of Relume itself."""
+
+    max_excluded_nodes: int = Field(default=4, ge=0)
+    """How many nodes may be excluded for one job on Relume's word, over all its restarts.
+
+    A second limit beside the policy's: a wrong service must not be able to empty a cluster. At 0
+    no node is ever excluded, and such Advice is abandoned."""
+
+    max_actions_per_hour: int = Field(default=60, ge=0)
+    """How many attempts may be restarted or stopped within an hour; further ones wait.
+
+    It guards against a service that sees failures everywhere. Raise it where many small jobs run;
+    at 0 nothing is done."""
+
+    max_restarts_per_day: int = Field(default=20, ge=0)
+    """How often one job may be restarted within 24 hours, whatever the Advice says.
+
+    The policy counts tries without progress and stops much earlier; this ends a loop that it can't
+    see. Beyond it the job stays as it is."""
+
+    gone_seconds: float = Field(default=300.0, ge=10)
+    """When the watchdog takes the controller for gone: so long without a whole round.
+
+    A round is whole when the service answered and the lease was held. From then on the watchdog
+    lets held jobs go. Keep it several times `interval_seconds`."""
+
+
 class BenchmarksSettings(_Section):
     """Where the benches keep their results."""
 
@@ -130,6 +225,7 @@ class Settings(_Section):
     diagnose: DiagnoseSettings = DiagnoseSettings()
     progress: ProgressSettings = ProgressSettings()
     rules: RulesSettings = RulesSettings()
+    controller: ControllerSettings = ControllerSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()
 
 

@@ -1,0 +1,245 @@
+"""The journal says what is in the lake: an entry a commit, in order, appended and fsynced.
+
+A commit is there exactly when its entry is there whole. `docs/formats/lake.md` describes the form.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from relume.ingest.lake.errors import CorruptJournalError, LakeError
+from relume.ingest.lake.files import make_folder, write_whole
+
+FORMAT = 1
+"""Version of the lake: its layout, its journal, and the columns that it adds."""
+FOLDER = "journal"
+FILE_BYTES = 4 << 20
+"""When the next file is begun. Opening a lake reads the newest one only."""
+_CHECKSUM_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One Parquet file: `path` is relative to the lake, `bytes` its size."""
+
+    table: str
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One entry of the journal.
+
+    Attributes
+    ----------
+    sequence
+        Number of the commit, from 1 on, without gaps.
+    committed_at
+        When, by the writer's clock, UTC microseconds.
+    next_landed
+        The landing number that the next commit begins with.
+    segments
+        What was added.
+    positions
+        Where the sources stand that moved, by name; null for one that is done with.
+    checkpoint
+        Whether this is no commit but the first entry of a file: the state after commit `sequence`,
+        with the positions of all sources.
+    """
+
+    sequence: int
+    committed_at: int
+    next_landed: int
+    segments: tuple[Segment, ...] = ()
+    positions: dict[str, str | None] = field(default_factory=dict)
+    checkpoint: bool = False
+    format: int = FORMAT
+
+
+EMPTY = Commit(sequence=0, committed_at=0, next_landed=0, checkpoint=True)
+"""The state of a lake before its first commit."""
+
+
+class Journal:
+    """The writer's side: one process at a time. Opening it drops an entry that was cut short.
+
+    Attributes
+    ----------
+    last
+        The newest commit, `EMPTY` when there is none.
+    positions
+        Where every source stands that was not done with.
+    """
+
+    def __init__(self, lake: Path, staging: Path) -> None:
+        self._folder = lake / FOLDER
+        self._staging = staging
+        make_folder(self._folder)
+        files = _files(self._folder)
+        if not files:
+            files = [self._begin(EMPTY)]
+        self._file = files[-1]
+        self.last = EMPTY
+        self._positions: dict[str, str] = {}
+        self._size = self._recover()
+        self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        os.ftruncate(self._descriptor, self._size)
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """Where every source stands; a copy."""
+        return dict(self._positions)
+
+    def append(self, commit: Commit) -> None:
+        """Make `commit` durable. After an `OSError` the journal must be opened anew."""
+        if self._size >= FILE_BYTES:
+            self._rotate()
+        entry = _encode(commit)
+        if os.write(self._descriptor, entry) < len(entry):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._file))
+        os.fsync(self._descriptor)
+        self._size += len(entry)
+        self._apply(commit)
+
+    def close(self) -> None:
+        """Give the file back."""
+        os.close(self._descriptor)
+
+    def _recover(self) -> int:
+        """Take the state from the newest file; return up to where it is whole."""
+        size = 0
+        for commit, end in _entries(self._file, is_newest=True):
+            self._apply(commit)
+            size = end
+        return size
+
+    def _apply(self, commit: Commit) -> None:
+        self.last = commit
+        for source, position in commit.positions.items():
+            if position is None:
+                self._positions.pop(source, None)
+            else:
+                self._positions[source] = position
+
+    def _begin(self, state: Commit) -> Path:
+        path = self._folder / f"{state.sequence + 1:020d}.jsonl"
+        write_whole(path, _encode(state), self._staging)
+        return path
+
+    def _rotate(self) -> None:
+        old = self._file
+        state = replace(self.last, segments=(), positions=self._positions, checkpoint=True)
+        self._file = self._begin(state)
+        os.close(self._descriptor)
+        self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self._size = self._file.stat().st_size
+        # Nobody asks for old positions again, and they are most of a busy journal.
+        plain = [replace(commit, positions={}) for commit, _ in _entries(old, is_newest=False)]
+        write_whole(old, b"".join(map(_encode, plain)), self._staging)
+
+
+def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
+    """Yield the commits with a sequence number above `after`, in order, checkpoints left out.
+
+    A commit that is being written is not seen; reading needs no lock.
+
+    Raises
+    ------
+    CorruptJournalError
+        For a damaged entry, or one that is missing in between.
+    LakeError
+        When there is no lake, or one of another format.
+    """
+    expected = None
+    files = _files(lake / FOLDER)
+    if not files:
+        raise LakeError(f"lake {lake}", found="no journal", expected="a folder that serve wrote")
+    later = [int(path.stem) for path in files[1:]]
+    for path, following in zip(files, [*later, None], strict=True):
+        if following is not None and following <= after:
+            continue
+        for commit, _ in _entries(path, is_newest=following is None):
+            number = commit.sequence + commit.checkpoint
+            if expected is not None and number != expected:
+                raise _corrupt(path, f"commit {number}", f"commit {expected}")
+            expected = commit.sequence + 1
+            if commit.sequence > after and not commit.checkpoint:
+                yield commit
+
+
+def read_positions(lake: Path) -> dict[str, str]:
+    """Where every source stood at the newest commit; raises as `read_commits` does."""
+    positions: dict[str, str] = {}
+    for path in _files(lake / FOLDER)[-1:]:
+        for commit, _ in _entries(path, is_newest=True):
+            for source, position in commit.positions.items():
+                positions.pop(source, None)
+                if position is not None:
+                    positions[source] = position
+    return positions
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.jsonl"))
+
+
+def _encode(commit: Commit) -> bytes:
+    body = msgspec.json.encode(commit)
+    return b"%0*x %s\n" % (_CHECKSUM_DIGITS, zlib.crc32(body), body)
+
+
+def _entries(path: Path, *, is_newest: bool) -> Iterator[tuple[Commit, int]]:
+    """Entries of one file, each with the offset of its end.
+
+    Only the last entry of the newest file may be cut short: its writer was killed, or is writing.
+    """
+    end = 0
+    with path.open("rb") as stream:
+        for raw in stream:
+            commit = _decode(raw, path)
+            if commit is None:
+                if is_newest and end and not stream.read(1):
+                    return
+                raise _corrupt(path, f"a damaged entry at byte {end}", "a line with its checksum")
+            end += len(raw)
+            yield commit, end
+
+
+def _decode(raw: bytes, path: Path) -> Commit | None:
+    checksum, _, body = raw.removesuffix(b"\n").partition(b" ")
+    if not raw.endswith(b"\n") or checksum != b"%0*x" % (_CHECKSUM_DIGITS, zlib.crc32(body)):
+        return None
+    try:
+        version = msgspec.json.decode(body, type=_Version).format
+        if version != FORMAT:
+            raise LakeError(
+                f"lake journal {path}",
+                found=f"format {version}",
+                expected=f"format {FORMAT}",
+                hint="it was written by another version of Relume; read it with that one",
+            )
+        return msgspec.json.decode(body, type=Commit)
+    except msgspec.DecodeError as error:
+        raise _corrupt(path, str(error), "a commit") from error
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+def _corrupt(path: Path, found: str, expected: str) -> CorruptJournalError:
+    return CorruptJournalError(
+        f"lake journal {path}",
+        found=found,
+        expected=expected,
+        hint="restore the file from a copy; segments hold the data, the journal its order",
+    )

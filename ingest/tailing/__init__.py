@@ -1,0 +1,1 @@
+"""Parts of the live tailer: safe opening, positions that survive a restart, whole lines."""

@@ -1,0 +1,43 @@
+"""The Advice ledger: what was decided, and what became of it, in a database that survives crashes.
+
+`docs/formats/ledger.md` describes the tables.
+"""
+
+from __future__ import annotations
+
+from relume.serve.ledger.errors import (
+    AdviceConflictError,
+    ConflictError,
+    FinalDispositionError,
+    LeaseHeldError,
+    NotFoundError,
+    StaleFencingTokenError,
+    SupersededError,
+)
+from relume.serve.ledger.ledger import Ledger, sqlite_url
+from relume.serve.ledger.records import (
+    AttemptOutcome,
+    AttemptRecord,
+    Landed,
+    Lease,
+    Milestone,
+    MilestoneRecord,
+)
+
+__all__ = [
+    "AdviceConflictError",
+    "AttemptOutcome",
+    "AttemptRecord",
+    "ConflictError",
+    "FinalDispositionError",
+    "Landed",
+    "Lease",
+    "LeaseHeldError",
+    "Ledger",
+    "Milestone",
+    "MilestoneRecord",
+    "NotFoundError",
+    "StaleFencingTokenError",
+    "SupersededError",
+    "sqlite_url",
+]

@@ -1,0 +1,175 @@
+"""Advice in the database: written once, and what the controller reports about it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
+
+from relume.advice import Advice, Disposition, Reconciliation, comparable
+from relume.errors import InputError
+from relume.identity import AttemptId
+from relume.serve.ledger.errors import (
+    AdviceConflictError,
+    FinalDispositionError,
+    NotFoundError,
+    SupersededError,
+)
+from relume.serve.ledger.tables import ADVICE, RECONCILIATIONS
+
+
+def add(connection: Connection, advice: Advice) -> bool:
+    """Write a new generation; false if it is there already, saying the same."""
+    stored = find(connection, advice.advice_id)
+    if stored is not None:
+        _require_equal(stored, advice)
+        return False
+    newest = newest_generation(connection, advice.attempt)
+    if newest > advice.generation:
+        raise SupersededError(
+            f"advice {advice.advice_id} about {advice.attempt}",
+            found=f"generation {newest} in the ledger",
+            expected=f"none newer than {advice.generation}, which is to be written",
+        )
+    connection.execute(insert(ADVICE).values(**_columns(advice)))
+    return True
+
+
+def find(connection: Connection, advice_id: str) -> Advice | None:
+    """Return one generation with its reconciliation."""
+    row = connection.execute(_stored().where(ADVICE.c.advice_id == advice_id)).one_or_none()
+    return None if row is None else _advice(row)
+
+
+def newest(connection: Connection, attempt: str) -> Advice | None:
+    """Return the newest generation about an attempt."""
+    query = _stored().where(ADVICE.c.attempt == attempt).order_by(ADVICE.c.generation.desc())
+    row = connection.execute(query.limit(1)).one_or_none()
+    return None if row is None else _advice(row)
+
+
+def newest_generation(connection: Connection, attempt: str) -> int:
+    """Return the number of the newest generation about an attempt, 0 without any."""
+    query = select(func.max(ADVICE.c.generation)).where(ADVICE.c.attempt == attempt)
+    return connection.execute(query).scalar_one() or 0
+
+
+def active(connection: Connection, now: int, cluster: str | None) -> list[Advice]:
+    """Return what is still to be carried out, oldest first."""
+    newer = ADVICE.alias("newer")
+    has_newer = (
+        select(newer.c.generation)
+        .where(newer.c.attempt == ADVICE.c.attempt, newer.c.generation > ADVICE.c.generation)
+        .exists()
+    )
+    pending = func.coalesce(RECONCILIATIONS.c.disposition, Disposition.PENDING.value)
+    query = (
+        _stored()
+        .where(ADVICE.c.expires_at > now, ~has_newer, pending == Disposition.PENDING.value)
+        .order_by(ADVICE.c.created_at, ADVICE.c.advice_id)
+    )
+    if cluster is not None:
+        query = query.where(ADVICE.c.cluster == cluster)
+    return [_advice(row) for row in connection.execute(query)]
+
+
+def reconcile(connection: Connection, advice: Advice, report: Reconciliation, token: int) -> Advice:
+    """Write down what became of `advice`; return it with the report."""
+    number = newest_generation(connection, advice.attempt)
+    observed = report.observed_generation
+    if advice.generation < number or (observed is not None and observed < number):
+        raise SupersededError(
+            f"reconciliation of advice {advice.advice_id}",
+            found=f"a report about generation {min(advice.generation, observed or number)}",
+            expected=f"one about generation {number}, the newest about {advice.attempt}",
+            hint="it was ignored: fetch the active Advice again",
+        )
+    if observed is None:
+        raise InputError(
+            f"reconciliation of advice {advice.advice_id}",
+            found="no observed_generation",
+            expected="the newest generation that the controller has seen",
+        )
+    before = advice.reconciliation.disposition
+    if before not in {Disposition.PENDING, report.disposition}:
+        raise FinalDispositionError(
+            f"reconciliation of advice {advice.advice_id}",
+            found=f"{report.disposition} after {before}",
+            expected=f"nothing else after {before}, which is final",
+        )
+    changed = dataclasses.replace(advice, reconciliation=report)
+    _write_report(connection, changed, token)
+    return changed
+
+
+def _write_report(connection: Connection, advice: Advice, token: int) -> None:
+    report = advice.reconciliation
+    values = {
+        "disposition": report.disposition.value,
+        "reason": report.reason,
+        "observed_generation": report.observed_generation,
+        "fencing_token": token,
+    }
+    mine = RECONCILIATIONS.c.advice_id == advice.advice_id
+    if connection.execute(update(RECONCILIATIONS).where(mine).values(**values)).rowcount == 0:
+        connection.execute(insert(RECONCILIATIONS).values(advice_id=advice.advice_id, **values))
+
+
+def require(connection: Connection, advice_id: str) -> Advice:
+    """Return one generation, which must be there."""
+    advice = find(connection, advice_id)
+    if advice is None:
+        raise NotFoundError(
+            f"advice {advice_id[:80]!r}",
+            found="no such Advice in the ledger",
+            expected="the advice_id of one",
+        )
+    return advice
+
+
+def cluster_of(advice: Advice) -> str:
+    """Return the cluster that an Advice is about."""
+    return AttemptId.parse(advice.attempt).job_key.cluster
+
+
+def _require_equal(stored: Advice, advice: Advice) -> None:
+    before, after = comparable(stored), comparable(advice)
+    different = [name for name, value in before.items() if value != after[name]]
+    if different:
+        raise AdviceConflictError(
+            f"advice {advice.advice_id}, generation {advice.generation} about {advice.attempt}",
+            found=f"another {', '.join(different)} than the one in the ledger",
+            expected="the same content: a changed mind is a new generation",
+        )
+
+
+def _stored() -> Select[str, str | None, str | None, int | None]:
+    report = RECONCILIATIONS.c
+    return select(
+        ADVICE.c.document, report.disposition, report.reason, report.observed_generation
+    ).select_from(ADVICE.outerjoin(RECONCILIATIONS))
+
+
+def _advice(row: Row[str, str | None, str | None, int | None]) -> Advice:
+    document, disposition, reason, observed = row
+    advice = msgspec.json.decode(document, type=Advice)
+    if disposition is None:
+        return advice
+    report = Reconciliation(Disposition(disposition), reason, observed)
+    return dataclasses.replace(advice, reconciliation=report)
+
+
+def _columns(advice: Advice) -> dict[str, object]:
+    untouched = dataclasses.replace(advice, reconciliation=Reconciliation())
+    return {
+        "advice_id": advice.advice_id,
+        "attempt": advice.attempt,
+        "generation": advice.generation,
+        "cluster": cluster_of(advice),
+        "operation": advice.operation.value,
+        "settled": advice.settled,
+        "created_at": advice.created_at,
+        "expires_at": advice.expires_at,
+        "document": msgspec.json.encode(untouched).decode(),
+    }

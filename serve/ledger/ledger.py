@@ -1,0 +1,271 @@
+"""The ledger as the rest of the service sees it: each call is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import URL, text
+
+from relume.advice import Advice, Reconciliation
+from relume.serve.ledger import attempts, cursors, decisions, leases
+from relume.serve.ledger.records import (
+    AttemptOutcome,
+    AttemptRecord,
+    Lease,
+    Milestone,
+    MilestoneRecord,
+)
+from relume.serve.ledger.store import Store
+
+
+def sqlite_url(file: Path) -> str:
+    """Return the URL under which `Ledger.open` finds a SQLite file, whatever its name holds.
+
+    Examples
+    --------
+    >>> sqlite_url(Path("/data/ledger.db"))
+    'sqlite:////data/ledger.db'
+    """
+    return URL.create("sqlite", database=str(file.absolute())).render_as_string()
+
+
+class Ledger:
+    """Advice and what belongs to it, durable: what a call wrote is on disk when it returns.
+
+    Safe between threads; each process opens its own. Times are UTC microseconds. Besides what they
+    name, all calls raise `UnreachableError` (retryable) when the database can't take the
+    transaction, and nothing was changed then.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open a ledger, make it if there is none, and bring its tables up to date.
+
+        Parameters
+        ----------
+        url
+            ``sqlite:///`` and a path; see `sqlite_url`. Its folder is made.
+
+        Raises
+        ------
+        ConfigError
+            For another URL, for a file on a network filesystem, and for one that a newer version
+            wrote or that is no ledger.
+        UnreachableError
+            When the file can't be opened or stays locked.
+        """
+        return cls(Store.open(url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._store.close()
+
+    def ping(self) -> None:
+        """Make sure that the database can be read."""
+        with self._store.reading() as connection:
+            connection.execute(text("SELECT 1 FROM advice LIMIT 1"))
+
+    # --- Advice ---
+
+    def put_advice(self, advice: Advice) -> bool:
+        """Write a new generation; false, and nothing written, if it is there with equal content.
+
+        Equal is what must be equal between a live run and a replay (`relume.advice.comparable`), so
+        a decision made again after a crash is the same one. Its reconciliation isn't taken over.
+
+        Raises
+        ------
+        AdviceConflictError
+            When the same generation is there with another content.
+        SupersededError
+            When a newer generation about the attempt is there, but not this one.
+        """
+        with self._store.writing() as connection:
+            return decisions.add(connection, advice)
+
+    def active(self, now: int, cluster: str | None = None) -> list[Advice]:
+        """Return what is still to be carried out, oldest first.
+
+        That is the newest generation about each attempt, if it is PENDING and expires after `now`;
+        of all clusters if `cluster` is null.
+        """
+        with self._store.reading() as connection:
+            return decisions.active(connection, now, cluster)
+
+    def newest(self, attempt: str) -> Advice | None:
+        """Return the newest generation about an attempt (its text form), null without any."""
+        with self._store.reading() as connection:
+            return decisions.newest(connection, attempt)
+
+    def get(self, advice_id: str) -> Advice | None:
+        """Return one generation as it was written, with its present reconciliation."""
+        with self._store.reading() as connection:
+            return decisions.find(connection, advice_id)
+
+    def reconcile(
+        self, advice_id: str, reconciliation: Reconciliation, fencing_token: int
+    ) -> Advice:
+        """Write down what became of an Advice, by the word of the controller; return it so.
+
+        The same report again changes nothing. CONVERGED and ABANDONED are final.
+
+        Raises
+        ------
+        NotFoundError
+            For an unknown `advice_id`.
+        StaleFencingTokenError
+            When another controller has taken over the cluster.
+        SupersededError
+            When there is a newer generation than the Advice or than the one observed.
+        FinalDispositionError
+            When the Advice has come to another end.
+        InputError
+            When the report names no generation, or one that doesn't exist.
+        """
+        with self._store.writing() as connection:
+            advice = decisions.require(connection, advice_id)
+            leases.check_fence(connection, decisions.cluster_of(advice), fencing_token)
+            return decisions.reconcile(connection, advice, reconciliation, fencing_token)
+
+    # --- controllers ---
+
+    def take_lease(self, cluster: str, holder: str, ttl_seconds: float, now: int) -> Lease:
+        """Give the lease of a cluster to `holder`, or renew it.
+
+        A renewal keeps the fencing token, a new holder gets the next one. A lease that has run out
+        can be taken by anybody; until somebody did, its holder may still renew it.
+
+        Raises
+        ------
+        LeaseHeldError
+            When another holder's lease is alive.
+        InputError
+            For an empty name, and for a time to live that isn't above 0.
+        """
+        wanted = leases.wanted(cluster, holder, ttl_seconds, now)
+        with self._store.writing() as connection:
+            return leases.take(connection, wanted, now)
+
+    def get_lease(self, cluster: str) -> Lease | None:
+        """Return the newest lease of a cluster, alive or not; null if there never was one."""
+        with self._store.reading() as connection:
+            return leases.find(connection, cluster)
+
+    def check_fence(self, cluster: str, token: int) -> None:
+        """Make sure that `token` is the newest of its cluster.
+
+        Raises
+        ------
+        StaleFencingTokenError
+            When it is another, or there never was a lease.
+        """
+        with self._store.reading() as connection:
+            leases.check_fence(connection, cluster, token)
+
+    # --- attempts ---
+
+    def put_attempt(self, record: AttemptRecord) -> None:
+        """Write what is known about an attempt in place of what was known before."""
+        self.put_attempts([record])
+
+    def put_attempts(self, records: Iterable[AttemptRecord]) -> None:
+        """Write several attempts, all or none.
+
+        Raises
+        ------
+        InputError
+            For an attempt that isn't a text form.
+        """
+        with self._store.writing() as connection:
+            for record in records:
+                attempts.put(connection, record)
+
+    def attempts(self, *, active: bool | None = None) -> list[AttemptRecord]:
+        """Return all attempts, those that go on (true) or those that have ended; oldest first."""
+        with self._store.reading() as connection:
+            return attempts.every(connection, active=active)
+
+    def get_attempt(self, attempt: str) -> AttemptRecord | None:
+        """Return one attempt by its text form, or by `job_id-restart_count` of the newest job.
+
+        Raises
+        ------
+        InputError
+            For a name in neither form.
+        """
+        with self._store.reading() as connection:
+            return attempts.find(connection, attempt)
+
+    def newest_attempt(self, cluster: str, job_id: str) -> AttemptRecord | None:
+        """Return the last attempt of the newest job with that id, null if none was ever seen."""
+        with self._store.reading() as connection:
+            return attempts.newest(connection, cluster, job_id)
+
+    def tries(self, run: str) -> list[AttemptOutcome]:
+        """Return every attempt of a run, oldest first, the one that goes on included."""
+        with self._store.reading() as connection:
+            return attempts.tries(connection, run)
+
+    def put_milestone(
+        self, attempt: str, milestone: Milestone, *, event_time: int, advice_id: str | None = None
+    ) -> bool:
+        """Write that an attempt got so far; the first report stands, false for a later one.
+
+        Raises
+        ------
+        NotFoundError
+            For an `advice_id` that isn't in the ledger.
+        InputError
+            For an attempt that isn't a text form.
+        """
+        record = MilestoneRecord(attempt, milestone, advice_id, event_time)
+        with self._store.writing() as connection:
+            return attempts.put_milestone(connection, record)
+
+    def milestones(self, attempt: str) -> list[MilestoneRecord]:
+        """Return the milestones of an attempt in the order of their times."""
+        with self._store.reading() as connection:
+            return attempts.milestones(connection, attempt)
+
+    # --- cursors ---
+
+    def get_cursor(self, source: str) -> str | None:
+        """Return the position up to which a source was read, null for a new source."""
+        with self._store.reading() as connection:
+            return cursors.find(connection, source)
+
+    def cursors(self) -> dict[str, str]:
+        """Return the position of every source."""
+        with self._store.reading() as connection:
+            return cursors.every(connection)
+
+    def put_cursor(self, source: str, position: str) -> None:
+        """Write the position of a source, whose form is the source's own business."""
+        self.put_cursors({source: position})
+
+    def put_cursors(self, positions: Mapping[str, str]) -> None:
+        """Write the positions of several sources, all or none."""
+        with self._store.writing() as connection:
+            cursors.put(connection, positions)
+
+    def drop_cursors(self, sources: Iterable[str]) -> None:
+        """Forget sources that won't be read any more."""
+        with self._store.writing() as connection:
+            cursors.drop(connection, sources)

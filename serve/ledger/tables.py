@@ -1,0 +1,102 @@
+"""The tables of the ledger, as they are after the newest migration.
+
+Whole records are JSON in `document`; the columns beside it are what is searched for. Times are UTC
+microseconds.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_NAME = String(255)
+_ID = String(36)
+
+ADVICE = Table(
+    "advice",
+    METADATA,
+    Column("advice_id", _ID, primary_key=True),
+    Column("attempt", _NAME, nullable=False),
+    Column("generation", Integer, CheckConstraint("generation > 0", "generation"), nullable=False),
+    Column("cluster", _NAME, nullable=False),
+    Column("operation", _NAME, nullable=False),
+    Column("settled", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    Column("document", Text, nullable=False),
+    UniqueConstraint("attempt", "generation"),
+)
+"""Written once and never changed; a trigger sees to it."""
+
+RECONCILIATIONS = Table(
+    "reconciliations",
+    METADATA,
+    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("disposition", _NAME, nullable=False),
+    Column("reason", Text),
+    Column("observed_generation", Integer, nullable=False),
+    Column("fencing_token", BigInteger, nullable=False),
+)
+"""What the controller reported last; no row is PENDING."""
+
+ATTEMPTS = Table(
+    "attempts",
+    METADATA,
+    Column("attempt", _NAME, primary_key=True),
+    Column("cluster", _NAME, nullable=False),
+    Column("job_id", _NAME, nullable=False),
+    Column("first_submit_time", BigInteger, nullable=False),
+    Column("restart_count", Integer, nullable=False),
+    Column("run", _NAME, nullable=False, index=True),
+    Column("ended", Boolean, nullable=False, index=True),
+    Column("document", Text, nullable=False),
+    Index(None, "job_id", "first_submit_time", "restart_count"),
+)
+
+MILESTONES = Table(
+    "milestones",
+    METADATA,
+    Column("attempt", _NAME, primary_key=True),
+    Column("milestone", _NAME, primary_key=True),
+    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id)),
+    Column("event_time", BigInteger, nullable=False),
+)
+
+LEASES = Table(
+    "leases",
+    METADATA,
+    Column("cluster", _NAME, primary_key=True),
+    Column("holder", _NAME, nullable=False),
+    Column("fencing_token", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+"""One row for each cluster that ever had a controller; never deleted, or tokens would repeat."""
+
+CURSORS = Table(
+    "cursors",
+    METADATA,
+    Column("source", Text, primary_key=True),
+    Column("position", Text, nullable=False),
+)

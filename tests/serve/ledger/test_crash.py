@@ -1,0 +1,115 @@
+"""A writer killed at any moment loses nothing that was acknowledged, and leaves nothing by halves."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO
+
+import crash_writer
+import pytest
+from crash_writer import REPORT, advice_of, pair_of
+
+from relume.advice import Reconciliation
+from relume.serve.ledger import Ledger, sqlite_url
+
+KILLS = 20
+ROWS = "SELECT count(*) FROM advice"
+
+
+class Writers:
+    """Starts writers one after the other, and kills them."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._commands: IO[str] = process.stdin
+        self._said: IO[str] = process.stdout
+
+    def kill_one(self, first: int, draw: random.Random) -> dict[str, int]:
+        """Let one write from number `first` on, kill it; return the last number of each call."""
+        print(first, file=self._commands, flush=True)
+        pid = int(self._said.readline().removeprefix("pid "))
+        last: dict[str, int] = {}
+        for _ in range(draw.randint(1, 30)):
+            self._note(self._said.readline(), last)
+        # A transaction takes about this long: the kill may hit any part of one.
+        spin_until = time.perf_counter() + draw.uniform(0, 0.002)
+        while time.perf_counter() < spin_until:
+            pass
+        os.kill(pid, signal.SIGKILL)
+        for line in iter(self._said.readline, "ended\n"):
+            self._note(line, last)
+        return last
+
+    def _note(self, line: str, last: dict[str, int]) -> None:
+        call, number = line.split()
+        last[call] = int(number)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The file of a ledger that doesn't exist yet."""
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def writers(file: Path) -> Iterator[Writers]:
+    """What starts and kills the writers of `file`."""
+    command = [sys.executable, crash_writer.__file__, sqlite_url(file)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Writers(process)
+
+
+def check_advice(ledger: Ledger, first: int, last: dict[str, int]) -> None:
+    """Each Advice and report that was acknowledged is there, whole."""
+    for number in range(first, last["advice"] + 1):
+        expected = advice_of(number)
+        found = ledger.get(expected.advice_id)
+        assert found is not None
+        assert dataclasses.replace(found, reconciliation=Reconciliation()) == expected
+        assert found.reconciliation == REPORT or number > last["report"]
+
+
+def check_pairs(ledger: Ledger, last: dict[str, int]) -> None:
+    """What was written in one call is there together, and as new as was acknowledged."""
+    left, right = ledger.attempts()
+    step = left.last_step or 0
+    assert (left, right) == pair_of(step)
+    assert last["attempts"] <= step <= last["advice"]
+    positions = ledger.cursors()
+    assert positions["left"] == positions["right"]
+    assert last["cursors"] <= int(positions["left"]) <= last["attempts"]
+
+
+def test_a_killed_writer_loses_nothing_and_leaves_nothing_by_halves(
+    file: Path, writers: Writers
+) -> None:
+    draw = random.Random(20260302)
+    with Ledger.open(sqlite_url(file)) as ledger:
+        ledger.put_attempts(pair_of(0))
+        ledger.put_cursors({"left": "0", "right": "0"})
+    last = dict.fromkeys(("advice", "attempts", "cursors", "report"), 0)
+    rows = 0
+    for _ in range(KILLS):
+        first = last["advice"] + 2  # the next one may have been written, unsaid
+        last |= writers.kill_one(first, draw)
+        rows += last["advice"] + 1 - first
+        with Ledger.open(sqlite_url(file)) as ledger:
+            check_advice(ledger, first, last)
+            check_pairs(ledger, last)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        (found,) = connection.execute(ROWS).fetchone()
+    assert rows <= found <= rows + KILLS
