@@ -142,7 +142,7 @@ class Table:
 def table(*templates: str) -> Table:
     """Compile templates into one alternation; the first that matches counts."""
     parts = [f"(?P<t{number}>{_numbered(t, number)})" for number, t in enumerate(templates)]
-    pattern = re.compile("|".join(parts))
+    pattern = re.compile("|".join(parts), re.ASCII)
     fields: dict[str, list[tuple[str, int]]] = {f"t{n}": [] for n in range(len(templates))}
     for group, index in pattern.groupindex.items():
         if "_in_" in group:
