@@ -1,15 +1,15 @@
 """Bytes of a log in, blocks of whole normalised lines out, however the bytes were cut.
 
 Normalising: CRLF and a bare CR become LF, so that every redraw of a progress bar is a logical line
-of its own; ANSI escape sequences are removed; NULs become spaces. Line *numbers* count only the LFs
-of the original, as `grep -n` does.
+of its own; ANSI escape sequences are removed; NULs become spaces, and long runs of them (the hole
+that a truncated file keeps when its old writer goes on) line breaks. Line *numbers* count only the
+LFs of the original, as `grep -n` does.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from relume.ingest.skips import SkipCounts
 
@@ -19,15 +19,23 @@ MAX_LINE_BYTES = 1 << 20
 """A longer line is handed out in pieces of this size."""
 OVERLAP_BYTES = 4096
 """How much of a piece the next one repeats, so that words across the cut are still found."""
-_ANSI = re.compile(
-    rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
-    rb"|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)"  # OSC: titles, links
-    rb"|[@-Z\\^_])"
+
+# No alternative can cross a line break, and none scans a byte twice: the cost is linear.
+_ESCAPES = re.compile(
+    rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
+    rb"|[\]PX^_][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)"  # OSC, DCS and the like: titles, links
+    rb"|[ -/]{1,4}+[0-~]"  # character sets (tput sgr0)
+    rb"|[0-OQ-WYZ\\`-~])"  # two bytes: everything but the openings above
 )
+_HOLE = re.compile(rb"\x00{8,}+")
+_CONTINUATION = range(0x80, 0xC0)
+"""Bytes of a UTF-8 character after its first."""
 
 
 class Block:
-    """Whole normalised lines of one file (or, of an overlong line, a piece).
+    r"""Whole normalised lines of one file (or, of an overlong line, a piece).
+
+    Positions are cheap when they are asked for in rising order, as a scan finds them.
 
     Attributes
     ----------
@@ -37,43 +45,84 @@ class Block:
         Name of the file.
     first_line
         0-based physical line of ``data[0]``.
+
+    Examples
+    --------
+    >>> [block] = blocks_of_lines(["10%\r20%", "done"], "log")
+    >>> block.data, block.line_at(4), block.line_at(8), block.byte_offset_at(8)
+    (b'10%\n20%\ndone\n', 0, 1, 8)
     """
 
-    __slots__ = ("_line_starts", "_raw", "_raw_offset", "data", "file", "first_line")
+    __slots__ = (
+        "_at",
+        "_breaks",
+        "_index",
+        "_line_offset",
+        "_marked",
+        "_raw",
+        "_raw_offset",
+        "_start",
+        "data",
+        "file",
+        "first_line",
+    )
 
-    def __init__(self, raw: bytes, file: str, first_line: int, raw_offset: int) -> None:
+    def __init__(
+        self, raw: bytes, file: str, first_line: int, *, raw_offset: int, line_offset: int
+    ) -> None:
         self.file = file
         self.first_line = first_line
         self._raw = raw
         self._raw_offset = raw_offset
-        self._line_starts: tuple[list[int], list[int]] | None = None
-        self.data = raw if _is_plain(raw) else b"\n".join(map(normalised, raw.split(b"\n")))
+        self._line_offset = line_offset
+        # Like `data`, byte for byte, but LF only where a physical line ends.
+        self._marked = _marked(raw)
+        self.data = self._marked.replace(b"\r", b"\n") if b"\r" in self._marked else self._marked
+        self._at = self._index = self._start = 0
+        self._breaks: list[int] | None = None
 
     def line_at(self, offset: int) -> int:
         """0-based physical line that holds byte `offset` of `data`."""
-        return self.first_line + bisect_right(self._starts()[0], offset) - 1
+        self._seek(offset)
+        return self.first_line + self._index
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
-        index = bisect_right(self._starts()[0], offset) - 1
-        return self._raw_offset + self._starts()[1][index]
+        self._seek(offset)
+        if self._index == 0:
+            return self._line_offset
+        if len(self._marked) == len(self._raw):
+            return self._raw_offset + self._start
+        if self._breaks is None:
+            self._breaks = [found.end() for found in re.finditer(b"\n", self._raw)]
+        return self._raw_offset + self._breaks[self._index - 1]
 
-    def _starts(self) -> tuple[list[int], list[int]]:
-        """Starts of the physical lines, in `data` and in the original; made when first asked."""
-        if self._line_starts is None:
-            raw_lines = self._raw.split(b"\n")
-            raw_starts = _starts(map(len, raw_lines))
-            if self.data is self._raw:
-                self._line_starts = (raw_starts, raw_starts)
-            else:
-                self._line_starts = (_starts(len(normalised(r)) for r in raw_lines), raw_starts)
-        return self._line_starts
+    def _seek(self, offset: int) -> None:
+        """Move to `offset`: its physical line within the block, and where that starts."""
+        if offset < self._at:
+            self._at = self._index = self._start = 0
+        crossed = self._marked.count(b"\n", self._at, offset)
+        if crossed:
+            self._index += crossed
+            self._start = self._marked.rfind(b"\n", self._at, offset) + 1
+        self._at = offset
 
 
 class BlockAssembler:
     r"""Cuts a stream of bytes into blocks; the result does not depend on how the stream is cut.
 
     Holds at most one block and one unfinished line of `max_line_bytes`.
+
+    Parameters
+    ----------
+    file
+        Name that the blocks carry.
+    skipped
+        Where lines that had to be split are counted; nowhere when null.
+    block_bytes
+        Size of a block. A larger one costs memory, a smaller one more calls of the scanner.
+    max_line_bytes
+        Length at which a line is split; at least twice the overlap.
 
     Examples
     --------
@@ -95,8 +144,9 @@ class BlockAssembler:
         self._block_bytes = block_bytes
         self._max_line_bytes = max(max_line_bytes, 2 * OVERLAP_BYTES)
         self._held = bytearray()
-        self._line = 0
         self._offset = 0
+        self._line = 0
+        self._line_offset = 0
         self._in_long_line = False
 
     def feed(self, data: bytes) -> list[Block]:
@@ -116,29 +166,57 @@ class BlockAssembler:
 
         The place of a cut depends on the bytes from the last cut on only, never on feed borders.
         """
-        if self._in_long_line:
-            end = self._held.find(b"\n", 0, self._max_line_bytes) + 1
-            if end:
-                return end, end
-        elif len(self._held) < self._block_bytes:
+        held = self._held
+        if len(held) < self._block_bytes:
             return None
-        else:
-            end = self._held.rfind(b"\n", 0, self._block_bytes) + 1
-            end = end or self._held.find(b"\n", 0, self._max_line_bytes) + 1
-            if end:
-                return end, end
-        if len(self._held) < self._max_line_bytes:
+        end = self._last_break() or self._first_break()
+        if end:
+            return end, end
+        if len(held) <= self._max_line_bytes:
             return None
-        return self._max_line_bytes, self._max_line_bytes - OVERLAP_BYTES
+        return (
+            self._character_start(self._max_line_bytes),
+            self._character_start(self._max_line_bytes - OVERLAP_BYTES),
+        )
+
+    def _last_break(self) -> int:
+        """End of the last logical line that fits into a block; 0 if none does."""
+        # A CR is a break of its own only if the byte after it is known to be no LF.
+        end = self._held.rfind(b"\n", 0, self._block_bytes)
+        return max(end, self._held.rfind(b"\r", 0, self._block_bytes - 1)) + 1
+
+    def _first_break(self) -> int:
+        """End of the first logical line, longer than a block; 0 if it isn't there yet."""
+        held, limit = self._held, min(len(self._held), self._max_line_bytes)
+        feed, back = held.find(b"\n", 0, limit), held.find(b"\r", 0, limit - 1)
+        if back < 0 or 0 <= feed <= back + 1:
+            return feed + 1
+        return back + 1
+
+    def _character_start(self, position: int) -> int:
+        """Move `position` back to the start of a UTF-8 character."""
+        for back in range(4):
+            if self._held[position - back] not in _CONTINUATION:
+                return position - back
+        return position
 
     def _emit(self, end: int, drop: int) -> Block:
-        raw = bytes(self._held[:end])
-        block = Block(raw, self._file, self._line, self._offset)
+        with memoryview(self._held) as held:
+            raw = bytes(held[:end])
+        block = Block(
+            raw,
+            self._file,
+            self._line,
+            raw_offset=self._offset,
+            line_offset=self._line_offset,
+        )
         is_piece = drop < end
         if is_piece and not self._in_long_line and self._skipped is not None:
             self._skipped.add("long_line_split")
         self._in_long_line = is_piece
-        self._line += raw.count(b"\n", 0, drop)
+        if lines := raw.count(b"\n", 0, drop):
+            self._line += lines
+            self._line_offset = self._offset + raw.rfind(b"\n", 0, drop) + 1
         self._offset += drop
         del self._held[:drop]
         return block
@@ -150,30 +228,15 @@ def blocks_of_lines(lines: Sequence[str], name: str) -> list[Block]:
     An LF inside an element splits it logically, as a carriage return does, and not physically.
     """
     assembler = BlockAssembler(name)
-    raw = "\n".join(line.replace("\n", "\r") for line in lines).encode("utf-8", "replace")
-    return [*assembler.feed(raw + b"\n"), *assembler.finish()] if lines else []
+    raw = "".join(line.replace("\n", "\r") + "\n" for line in lines).encode("utf-8", "replace")
+    return [*assembler.feed(raw), *assembler.finish()]
 
 
-def normalised(raw: bytes) -> bytes:
-    r"""Normalise one physical line, given without its LF; see the module's words.
-
-    >>> normalised(b"\x1b[32mstep 1\x1b[0m\rstep 2\r")
-    b'step 1\nstep 2'
-    """
-    if b"\x1b" in raw:
-        raw = _ANSI.sub(b"", raw)
-    if raw.endswith(b"\r"):
-        raw = raw[:-1]
-    return raw.replace(b"\r", b"\n").replace(b"\x00", b" ")
-
-
-def _is_plain(raw: bytes) -> bool:
-    return b"\r" not in raw and b"\x1b" not in raw and b"\x00" not in raw
-
-
-def _starts(lengths: Iterable[int]) -> list[int]:
-    starts, position = list[int](), 0
-    for length in lengths:
-        starts.append(position)
-        position += length + 1
-    return starts
+def _marked(raw: bytes) -> bytes:
+    """Normalise, but leave CR where a logical line ends and a physical one doesn't."""
+    text = _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n")
+    if b"\x00" in text:
+        text = _HOLE.sub(lambda hole: b"\r" * len(hole[0]), text).replace(b"\x00", b" ")
+    return text

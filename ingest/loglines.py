@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from pathlib import Path
 
 from relume.events import LogLine
+from relume.ingest.filenames import writer_of
 from relume.ingest.prefixes import Prefix, parse_prefix
-from relume.ingest.timestamps import Clock
+from relume.ingest.timestamps import SECOND_MICROS, Clock
 
-_RANK_FILE = re.compile(
-    r"(?:^|[^a-zA-Z])(?:std(?:out|err))?_?rank[_-]?(\d{1,7})(?!\d)", re.IGNORECASE
-)
-_KERNEL_FILE = re.compile(
-    r"^(?:dmesg|kern(?:el)?|kmsg|syslog|messages)[._-](?P<after>[A-Za-z][\w-]*?\d[\w-]*?)(?:\.\w{2,4})*$"
-    r"|^(?P<before>[A-Za-z][\w-]*?\d[\w-]*?)[._-](?:dmesg|kern(?:el)?|kmsg|syslog|messages)(?:\.\w{2,4})*$"
-)
+_MLPERF = ":::MLLOG"
 _MLPERF_TIME = re.compile(r'"time_ms": ?(\d{12,14})\b')
+_MLPERF_CHARACTERS = 400
+"""The time stands near the front of an MLPerf line."""
 
 
 class LineParser:
-    """Parses the lines of one log.
+    """Parses the lines of one log, in their order.
 
     Parameters
     ----------
@@ -33,9 +28,20 @@ class LineParser:
     attempt
         The attempt that the log belongs to, if known.
     zone
-        Zone of clocks that name none.
+        Zone of clocks that name none: an IANA name or an offset.
     modified
         When the log was last written (POSIX seconds): gives the year of clocks without one.
+
+    Raises
+    ------
+    InputError
+        For an unknown zone.
+
+    Examples
+    --------
+    >>> line = LineParser("rank_3.log").parse("[2026-01-02 03:04:05] step 7", line=0, offset=0)
+    >>> line.rank, line.message, line.event_time
+    (3, 'step 7', 1767323045000000)
     """
 
     def __init__(
@@ -50,21 +56,18 @@ class LineParser:
         self.file = file
         self.stream = stream
         self._attempt = attempt
-        if modified is None:
-            self._clock = Clock(zone)
-        else:
-            written = datetime.fromtimestamp(modified, UTC)
-            self._clock = Clock(zone, written.year, written.month)
-        self._rank = rank_of_file(file)
-        self._node = node_of_file(file)
+        self._clock = Clock(zone, None if modified is None else int(modified * SECOND_MICROS))
+        self._writer = writer_of(file)
 
     def parse(self, text: str, line: int, offset: int) -> LogLine:
-        """Return the event of one logical line.
+        """Return the event of one logical line. Never raises.
 
-        A clock without a date, year or zone database gives a null `event_time`, never a guess.
+        A clock without a date or year gives a null `event_time`, never a guess. The rank of a
+        process group stands for the global rank where nothing else tells it.
         """
-        prefix = parse_prefix(text)
-        rank = prefix.rank if prefix.rank is not None else prefix.group_rank
+        prefix, writer = parse_prefix(text), self._writer
+        rank = writer.rank if prefix.rank is None else prefix.rank
+        local_rank = writer.local_rank if prefix.local_rank is None else prefix.local_rank
         return LogLine(
             text=text,
             line=line,
@@ -73,9 +76,9 @@ class LineParser:
             message_start=prefix.length,
             stream=self.stream,
             attempt=self._attempt,
-            node=prefix.node or self._node,
-            rank=rank if rank is not None else self._rank,
-            local_rank=prefix.local_rank,
+            node=prefix.node or writer.node,
+            rank=prefix.group_rank if rank is None else rank,
+            local_rank=local_rank,
             task=prefix.task,
             gpu=prefix.gpu,
             event_time=self._time(prefix, text),
@@ -84,26 +87,7 @@ class LineParser:
     def _time(self, prefix: Prefix, text: str) -> int | None:
         if prefix.clock is not None:
             return self._clock.read(prefix.clock)
-        if text.startswith(":::MLLOG", prefix.length) and (found := _MLPERF_TIME.search(text)):
-            return int(found[1]) * 1000
+        if text.startswith(_MLPERF, prefix.length):
+            found = _MLPERF_TIME.search(text, prefix.length, prefix.length + _MLPERF_CHARACTERS)
+            return None if found is None else int(found[1]) * 1000
         return None
-
-
-def rank_of_file(file: str) -> int | None:
-    """Rank in a file name such as ``rank_3.log`` or ``stderr_rank12``, null without.
-
-    >>> rank_of_file("logs/stderr_rank12.txt"), rank_of_file("franke.log")
-    (12, None)
-    """
-    found = _RANK_FILE.search(Path(file).name)
-    return int(found[1]) if found else None
-
-
-def node_of_file(file: str) -> str | None:
-    """Node in the name of a kernel log such as ``dmesg-gpu-a01.log``, null without.
-
-    >>> node_of_file("dmesg-gpu-a01.log"), node_of_file("gpu-a01.kern.log"), node_of_file("a.log")
-    ('gpu-a01', 'gpu-a01', None)
-    """
-    found = _KERNEL_FILE.match(Path(file).name)
-    return (found["after"] or found["before"]) if found else None

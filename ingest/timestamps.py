@@ -3,128 +3,156 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from relume.errors import InputError
 
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
-        start=1,
-    )
-}
-_ISO = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
-    r"(Z|[+-]\d\d:?\d\d)?"
-)
-_US = re.compile(r"(\d\d)/(\d\d)/(\d{2}|\d{4})[ -](\d\d):(\d\d):(\d\d)()")
-_CTIME = re.compile(r"\w{3} (\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})")
-_SYSLOG = re.compile(r"(\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
-_GLOG = re.compile(r"(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
+SECOND_MICROS = 1_000_000
+DAY_MICROS = 24 * 3600 * SECOND_MICROS
+
+_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
 _EPOCH = re.compile(r"(1\d{9})\.(\d{1,9})")
-_HALF_YEAR_DAYS = 183
+_OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
+_FORMS = tuple(
+    re.compile(form, re.ASCII)
+    for form in (
+        rf"(?P<year>\d{{4}})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T _-]{_CLOCK}{_ZONE}",
+        rf"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}}|\d\d) {_CLOCK}",
+        rf"\w{{3}} (?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})",
+        rf"(?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) (?:(?P<year>\d{{4}}) )?{_CLOCK}",
+        rf"(?P<month>\d\d)[-/](?P<day>\d\d) {_CLOCK}",
+        # glog and c10: the month without a leading zero
+        rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}",
+        rf"(?P<month>\d{{1,2}})(?P<day>\d\d) {_CLOCK}",
+    )
+)
+_CENTURY = 2000
 
 
 class Clock:
-    """Reads clocks of one log.
+    """Reads the clocks of one log, line by line.
+
+    A clock without a year takes that which brings it closest to the last full date of the same log;
+    before there is one, the latest year that is not past `latest`. So a line of December in a log
+    that ends in January belongs to the year before.
 
     Parameters
     ----------
     zone
-        IANA name of the zone of clocks that name none.
-    year
-        Year of clocks that name none (from the file's modification or the attempt's window); null
-        when unknown, and such clocks then give null.
-    month
-        Month that goes with `year`: a clock more than half a year later belongs to the year before.
+        Zone of clocks that name none: an IANA name or an offset such as ``+02:00``.
+    latest
+        UTC microseconds that the log's lines are not past, within a day: its modification, or the
+        end of the attempt. Null when unknown, and clocks without a year then give null.
+
+    Raises
+    ------
+    InputError
+        For an unknown zone.
+
+    Examples
+    --------
+    >>> Clock().read("2026-01-02 03:04:05,678")
+    1767323045678000
+    >>> Clock().read("Mar 02 10:00:00") is None
+    True
+    >>> clock = Clock("Europe/Berlin")
+    >>> clock.read("2026-01-02T03:04:05+01:00")
+    1767319445000000
+    >>> clock.read("Dec 31 23:59:59")
+    1767221999000000
     """
 
-    def __init__(
-        self, zone: str = "UTC", year: int | None = None, month: int | None = None
-    ) -> None:
+    def __init__(self, zone: str = "UTC", latest: int | None = None) -> None:
         self._zone = _zone(zone)
-        self._year = year
-        self._month = month
+        self._latest = latest
+        self._last_full: int | None = None
 
     def read(self, text: str) -> int | None:
-        """Return UTC microseconds of a clock's text, null when it is none or lacks its year.
-
-        >>> Clock().read("2026-01-02 03:04:05,678")
-        1767323045678000
-        >>> Clock("Europe/Berlin", 2026, 3).read("Mar 02 10:00:00")
-        1772442000000000
-        """
-        try:
-            return self._read(text)
-        except (ValueError, OverflowError):
-            return None  # a day 31 in February, a year beyond the calendar
-
-    def _read(self, text: str) -> int | None:
-        if found := _ISO.match(text):
-            return _micros(tuple(map(int, found.groups()[:6])), found[7], self._offset(found[8]))
-        if found := _EPOCH.match(text):
-            return int(found[1]) * 1_000_000 + int(found[2][:6].ljust(6, "0"))
-        if found := _CTIME.match(text):
-            month = _MONTHS.get(found[1].lower())
-            fields = (int(found[6]), month or 0, *map(int, found.group(2, 3, 4, 5)))
-            return _micros(fields, None, self._zone)
-        if found := _US.match(text):
-            year = int(found[3]) + (2000 if len(found[3]) == 2 else 0)  # noqa: PLR2004
-            fields = (year, int(found[1]), int(found[2]), *map(int, found.group(4, 5, 6)))
-            return _micros(fields, None, self._zone)
-        return self._read_without_year(text)
-
-    def _read_without_year(self, text: str) -> int | None:
-        if self._year is None:
-            return None
-        if found := _SYSLOG.match(text):
-            month = _MONTHS.get(found[1].lower(), 0)
-        elif found := _GLOG.match(text):
-            month = int(found[1])
+        """Return UTC microseconds of a clock's text, null when it is none or lacks its year."""
+        if found := _EPOCH.fullmatch(text):
+            return int(found[1]) * SECOND_MICROS + _micros(found[2])
+        for form in _FORMS:
+            if found := form.fullmatch(text):
+                fields = found.groupdict()
+                break
         else:
             return None
-        fields = (self._year_of(month), month, *map(int, found.group(2, 3, 4, 5)))
-        return _micros(fields, found[6], self._zone)
+        if fields.get("year") is None:
+            return self._without_year(fields)
+        year = int(fields["year"])
+        time = self._at(fields, year if year > 99 else year + _CENTURY)  # noqa: PLR2004
+        self._last_full = self._last_full if time is None else time
+        return time
 
-    def _year_of(self, month: int) -> int:
-        """A December line in a log that ends in January is of the year before."""
-        year = self._year or 0
-        late = self._month is not None and month - self._month > _HALF_YEAR_DAYS // 30
-        return year - 1 if late else year
+    def _without_year(self, fields: dict[str, str]) -> int | None:
+        near = self._latest if self._last_full is None else self._last_full
+        around = None if near is None else _year(near)
+        if near is None or around is None:
+            return None
+        years = (around + 1, around, around - 1)
+        times = [time for year in years if (time := self._at(fields, year)) is not None]
+        if self._last_full is None:
+            return next((time for time in times if time <= near + DAY_MICROS), None)
+        return min(times, key=lambda time: abs(time - near), default=None)
 
-    def _offset(self, text: str | None) -> tzinfo:
-        if text is None:
-            return self._zone
-        if text == "Z":
-            return UTC
-        return datetime.strptime(text.replace(":", ""), "%z").tzinfo or UTC
+    def _at(self, fields: dict[str, str], year: int) -> int | None:
+        month = fields["month"]
+        number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
+        moment = (year, number, *(int(fields[f]) for f in ("day", "hour", "minute", "second")))
+        zone = fields.get("zone")
+        second = _second(moment, self._zone if zone is None else _offset(zone))
+        return None if second is None else second * SECOND_MICROS + _micros(fields["fraction"])
 
 
-def _micros(fields: tuple[int, ...], fraction: str | None, zone: tzinfo) -> int:
-    micros = int((fraction or "0")[:6].ljust(6, "0"))
-    return _second(fields, zone) * 1_000_000 + micros
+def _micros(fraction: str | None) -> int:
+    return int(fraction[:6].ljust(6, "0")) if fraction else 0
+
+
+def _year(time: int) -> int | None:
+    try:
+        return datetime.fromtimestamp(time // SECOND_MICROS, UTC).year
+    except (ValueError, OverflowError, OSError):
+        return None  # a file may claim any date
 
 
 @lru_cache(maxsize=4096)
-def _second(fields: tuple[int, ...], zone: tzinfo) -> int:
-    year, month, day, hour, minute, second = fields
-    # A leap second counts as the second before it.
-    moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
-    return int(moment.timestamp())
+def _second(moment: tuple[int, ...], zone: tzinfo) -> int | None:
+    """POSIX seconds; null for what is on no calendar, such as February 31."""
+    *date, second = moment
+    try:
+        # A leap second counts as the second before it.
+        return int(datetime(*date, min(second, 59), tzinfo=zone).timestamp())  # type: ignore[arg-type, misc]
+    except (ValueError, OverflowError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _offset(text: str) -> tzinfo:
+    found = _OFFSET.fullmatch(text)
+    if found is None:
+        return UTC  # Z, UTC, GMT
+    size = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
+    if size >= timedelta(days=1):
+        return UTC
+    return timezone(-size if found["sign"] == "-" else size)
 
 
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC  # works without a time-zone database
+    if _OFFSET.fullmatch(name):
+        return _offset(name)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InputError(
             "unknown time zone",
             found=name,
-            expected="an IANA name such as UTC or Europe/Berlin",
+            expected="an IANA name such as UTC or Europe/Berlin, or an offset such as +02:00",
             hint="set cluster.timezone",
         ) from error

@@ -14,6 +14,8 @@ WARM_UP_STEPS: Final = 5
 """Steps after a start that make no baseline: compilation, autotuning, the first batches."""
 DISPATCH_STEP: Final = 2
 """Steps up to this number always go: dispatch without waiting makes some impossibly fast."""
+RUN_BEGINS: Final = 20
+"""A log that begins with a later step than this shows a run under way, or one that was resumed."""
 WARM_UP_SAMPLES: Final = 8
 """Fewer samples than this are too precious to drop by their number."""
 AMBIGUOUS_FORMATS: Final = frozenset({"generic"})
@@ -88,7 +90,7 @@ def skip_warm_up(paces: Paces) -> Paces:
     start = 0
     while start < count and samples[start].step <= DISPATCH_STEP:
         start += 1
-    if count >= WARM_UP_SAMPLES:
+    if count >= WARM_UP_SAMPLES and samples[0].step < RUN_BEGINS:
         end = samples[0].step + WARM_UP_STEPS
         while start < count // 4 and samples[start].step < end:
             start += 1

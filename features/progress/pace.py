@@ -44,8 +44,8 @@ class Gate:
 
 
 GATES: Final[dict[str, tuple[Gate, ...]]] = {
-    "printed": (Gate(1.05, 3, 2), Gate(3.0, 2, 2)),
-    "rate": (Gate(1.05, 3, 2), Gate(3.0, 2, 2)),
+    "printed": (Gate(1.05, 3, 2), Gate(2.0, 2, 4), Gate(3.0, 2, 2)),
+    "rate": (Gate(1.05, 3, 2), Gate(2.0, 2, 4), Gate(3.0, 2, 2)),
     # Time stamps hold whatever else happened between two lines.
     "clock": (Gate(1.5, 5, 4), Gate(3.0, 4, 3)),
     # Sequence lengths vary, and a bar's clock has whole seconds.

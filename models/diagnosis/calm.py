@@ -8,14 +8,15 @@ from relume.models.diagnosis.finding import Finding
 from relume.verdict import Domain, Kind, Retry
 
 _STRAGGLERS = {
-    ProgressState.SLOWING: ("sustained_slowdown", Domain.UNKNOWN, Retry.UNCLEAR, 0.75),
-    ProgressState.IRREGULAR: ("irregular_steps", Domain.WORKLOAD, Retry.NO, 0.75),
-    ProgressState.DATA_BOUND: ("waiting_for_data", Domain.WORKLOAD, Retry.NO, 0.8),
+    ProgressState.SLOWING: ("sustained_slowdown", Domain.UNKNOWN, Retry.UNCLEAR, 0.9),
+    ProgressState.IRREGULAR: ("irregular_steps", Domain.WORKLOAD, Retry.NO, 0.9),
+    ProgressState.DATA_BOUND: ("waiting_for_data", Domain.WORKLOAD, Retry.NO, 0.9),
 }
 _MOVING = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 CLEAN_END_CONFIDENCE = 0.97
-ADVANCING_CONFIDENCE = 0.85
-SILENT_CONFIDENCE = 0.5
+ADVANCING_CONFIDENCE = 0.95
+SILENT_CONFIDENCE = 0.85
+"""Where nothing was seen, that nothing can be said is itself right most of the time."""
 
 
 def calm_finding(episode: Episode) -> Finding:
@@ -65,7 +66,7 @@ def _hang(progress: ProgressAssessment) -> Finding:
         "no_progress",
         Domain.UNKNOWN,
         Retry.UNCLEAR,
-        0.75,
+        0.9,
         file=progress.last_file,
         line=progress.last_line,
         why=(progress.reason,),
@@ -80,7 +81,7 @@ def _numeric(progress: ProgressAssessment) -> Finding | None:
         "loss_not_finite",
         Domain.WORKLOAD,
         Retry.NO,
-        0.75,
+        0.85,
         file=progress.nan_file,
         line=progress.nan_line,
         why=("steps go on, but the loss or gradient is no longer finite",),

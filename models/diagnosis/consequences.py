@@ -7,7 +7,7 @@ from collections.abc import Callable
 from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
-from relume.verdict import Domain
+from relume.verdict import Domain, Kind
 
 GENERIC_SPECIFICITY = 20
 """Rules at or below this say only 'some exception', 'some fatal line'."""
@@ -16,6 +16,11 @@ WEAK_HARDWARE_SPECIFICITY = 49
 CLOCK_SLACK_MICROSECONDS = 1_000_000
 """Clocks of one file this close do not prove an order."""
 
+FATAL_SIGNALS = frozenset({"4", "7", "8", "9", "11"})
+"""SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV. Aborts (6) and terminations (15) end victims too."""
+FATAL_EXIT_CODES = frozenset(
+    code for number in FATAL_SIGNALS for code in (f"-{number}", str(128 + int(number)))
+)
 CAUSES = frozenset({Role.ROOT, Role.CONFIRMATION})
 """Roles of lines that can be a first cause."""
 
@@ -37,6 +42,14 @@ def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
             return times[0] < times[1]  # type: ignore[operator]
         return episode.position(first) < episode.position(second)
     return None not in times and times[0] + CLOCK_SLACK_MICROSECONDS < times[1]  # type: ignore[operator]
+
+
+def died_by_signal(hit: Hit) -> bool:
+    """Whether a pointer tells of a death by a signal that victims of a teardown don't die by."""
+    if hit.signature.tier is not Tier.POINTER:
+        return False
+    code, signal = hit.captures.get("exit_code", ""), hit.captures.get("signal", "")
+    return code in FATAL_EXIT_CODES or signal.removeprefix("-") in FATAL_SIGNALS
 
 
 def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -70,6 +83,19 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
         and follows(episode, hit, earlier)
+    )
+
+
+def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
+    """After a process has died, those that wait for it time out."""
+    is_death = died_by_signal(earlier) or (
+        earlier.signature.tier is Tier.POINTER and earlier.signature.role is Role.ROOT
+    )
+    return (
+        hit.signature.tier is Tier.TIMEOUT
+        and hit.signature.kind is Kind.HANG
+        and is_death
+        and precedes(episode, earlier, hit)
     )
 
 
@@ -116,6 +142,7 @@ CONSEQUENCES: tuple[tuple[str, _Consequence], ...] = (
     ("the scheduler had ended the job before them", _after_scheduler_end),
     ("the job had already failed when the scheduler ended it", _limit_after_failure),
     ("device errors that follow an application fault on the same GPU", _device_after_application),
+    ("time-outs of those who waited for a process that had died", _timeout_after_death),
     ("exceptions raised by the abort after a collective timed out", _exception_after_timeout),
     ("unspecific exceptions after a known failure", _generic_after_known),
 )

@@ -126,6 +126,17 @@ class Episode:
         for group in self.hits.values():
             yield from group.first
 
+    def taken_back(self, hit: Hit) -> bool:
+        """Whether a later line of the same file says that this is over."""
+        return any(
+            closing.line.file == hit.line.file
+            and closing.line.line > hit.line.line
+            and _same_object(closing, hit)
+            for group in self.hits.values()
+            for closing in (*group.first, *([group.last] if group.last else []))
+            if hit.signature.id in closing.signature.closes
+        )
+
     def recovered(self, hit: Hit) -> bool:
         """Whether the job showed enough new steps, or a clean end, after this line."""
         own = self.advances.get(hit.line.file)
@@ -137,6 +148,15 @@ class Episode:
         if self.clean_end is None or self.clean_end.file_index != self.position(hit).file_index:
             return False
         return self.clean_end.line >= hit.line.line
+
+
+def _same_object(closing: Hit, hit: Hit) -> bool:
+    """Whether two lines speak of one peer or NIC, as far as both name one."""
+    return all(
+        closing.captures[name] == hit.captures[name]
+        for name in ("peer", "nic")
+        if name in closing.captures and name in hit.captures
+    )
 
 
 def printer_of(hit: Hit) -> Printer:

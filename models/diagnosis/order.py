@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from relume.models.diagnosis.consequences import CAUSES, CONSEQUENCES, is_generic, precedes
+from relume.models.diagnosis.consequences import (
+    CAUSES,
+    CONSEQUENCES,
+    died_by_signal,
+    is_generic,
+    precedes,
+)
 from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Implicates, Role, Tier
 from relume.verdict import Domain
 
+IGNORED_RULE = "exception_ignored"
+"""Rule of Python's notice that it ignored the exception printed after it."""
 SAME_REPORT_LINES = 40
 """A report of one event spans at most so many lines (an oom-kill report prints a table)."""
 _ANCHORS = frozenset({Role.ROOT, Role.CONFIRMATION, Role.CASCADE, Role.POINTER})
@@ -34,11 +42,16 @@ class Root:
 def choose_root(episode: Episode) -> Root | None:
     """Return the root of the episode, or null when no line of it is a sign of failure."""
     open_hits = [h for h in episode.all_hits() if h.signature.role in _ANCHORS]
-    anchors = one_per_line(h for h in open_hits if not episode.recovered(h))
+    ignored = _ignored_exceptions(episode)
+    anchors = one_per_line(
+        h
+        for h in open_hits
+        if not (episode.recovered(h) or episode.taken_back(h) or _place(h) in ignored)
+    )
     if not anchors:
         return None
     why = _count_recovered(open_hits, anchors)
-    causes = [h for h in anchors if h.signature.role in CAUSES]
+    causes = [h for h in anchors if h.signature.role in CAUSES or died_by_signal(h)]
     if causes:
         kept = _without_consequences(episode, anchors, causes, why)
         return _strongest(episode, kept or causes, why)
@@ -60,11 +73,29 @@ def one_per_line(hits: Iterable[Hit]) -> list[Hit]:
     return list(best.values())
 
 
+def _ignored_exceptions(episode: Episode) -> set[tuple[str, int]]:
+    """Places of the exceptions that Python itself says it ignored: the first after each notice."""
+    notices = episode.hits.get(IGNORED_RULE)
+    raised = sorted(
+        (h for h in episode.all_hits() if h.signature.tier is Tier.EXCEPTION), key=episode.position
+    )
+    ignored: set[tuple[str, int]] = set()
+    for notice in notices.first if notices is not None else ():
+        for hit in raised:
+            gap = hit.line.line - notice.line.line
+            if hit.line.file == notice.line.file and 0 < gap <= SAME_REPORT_LINES:
+                ignored.add(_place(hit))
+                break
+    return ignored
+
+
+def _place(hit: Hit) -> tuple[str, int]:
+    return hit.line.file, hit.line.line
+
+
 def _count_recovered(open_hits: Sequence[Hit], anchors: Sequence[Hit]) -> list[str]:
-    gone = {(h.line.file, h.line.line) for h in open_hits} - {
-        (h.line.file, h.line.line) for h in anchors
-    }
-    return [f"{len(gone)} failure lines set aside: the job went on after them"] if gone else []
+    gone = set(map(_place, open_hits)) - set(map(_place, anchors))
+    return [f"{len(gone)} failure lines set aside: the job got over them"] if gone else []
 
 
 def _after_clean_end(episode: Episode, anchors: Sequence[Hit]) -> bool:

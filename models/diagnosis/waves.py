@@ -35,6 +35,7 @@ class RankCounters:
     enqueued: int | None = None
     sequence: int | None = None
     queued: int | None = None
+    completed: int | None = None
     first_hit: Hit | None = None
 
 
@@ -88,6 +89,7 @@ def read_counters(hits: Iterable[Hit]) -> dict[int, RankCounters]:
         held.enqueued = _lower(held.enqueued, _number(hit, "enqueued"))
         held.sequence = _lower(held.sequence, _number(hit, "seq"))
         held.queued = _lower(held.queued, _number(hit, "queued"))
+        held.completed = _lower(held.completed, _number(hit, "completed"))
     return counters
 
 
@@ -96,6 +98,13 @@ def _lowest_enqueued(counters: dict[int, RankCounters]) -> Laggard | None:
     if len(known) < MIN_COMPARED or known[0][0] >= known[1][0]:
         return None
     enqueued, rank = known[0]
+    others = [c.completed for other, c in counters.items() if other != rank]
+    if all(done is not None and done > enqueued for done in others):
+        return Laggard(
+            rank,
+            counters[rank].first_hit,
+            f"rank {rank} had enqueued {enqueued}, which all others had completed",
+        )
     stuck = min((c.sequence for c in counters.values() if c.sequence is not None), default=None)
     joined = enqueued >= stuck if stuck is not None else known[1][0] - enqueued <= 1
     if joined:

@@ -36,7 +36,7 @@ _ENUMS: dict[str, type[StrEnum]] = {
     "exclude": Exclude,
 }
 _TEXTS = ("id", "cause", "summary", "advice", "source", "verify")
-_LISTS = ("patterns", "captures", "positive", "negative")
+_LISTS = ("patterns", "captures", "closes", "positive", "negative")
 _REQUIRED = (
     *("id", "role", "tier", "kind", "domain", "retry"),
     *("summary", "patterns", "positive", "negative", "source"),
@@ -136,6 +136,14 @@ def _read_texts(name: str, value: object) -> tuple[str, ...]:
     return texts
 
 
+def _read_rule_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of other rules; that they exist can't be told from one rule."""
+    for text in texts:
+        if _NAME.fullmatch(text) is None:
+            raise FieldError(name, found=repr(text), expected="ids of rules")
+    return texts
+
+
 def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     for text in texts:
         try:
@@ -202,6 +210,7 @@ def _read_samples(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _READERS = {
+    "closes": _read_rule_names,
     "patterns": _read_patterns,
     "captures": _read_captures,
     "positive": _read_samples,

@@ -87,6 +87,8 @@ class Signature:
     """Python expressions searched in the whole text; every named group is kept."""
     specificity: int = 50
     """0-100: on the same line the higher wins; 20 and less say only that something failed."""
+    closes: tuple[str, ...] = ()
+    """Rules whose earlier lines this one takes back (same peer or NIC, where both name one)."""
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     source: str = ""

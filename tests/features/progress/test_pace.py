@@ -99,9 +99,19 @@ def test_the_first_steps_of_a_run_are_left_out() -> None:
     assert resumed.values == (11.0, 10.0, 10.0, 10.0)
     steady = skip_warm_up(paces([10.0, 10.0, 10.1, 10.0], first=5000))
     assert len(steady.values) == 4
-    many = skip_warm_up(paces([10.0] * 40, first=5000))
-    assert many.samples[0].step == 5005
+    begun = skip_warm_up(paces([10.0] * 40, first=10))
+    assert begun.samples[0].step == 15
+    under_way = skip_warm_up(paces([10.0] * 40, first=5000))
+    assert under_way.samples[0].step == 5000
     assert skip_warm_up(paces([])).values == ()
+
+
+def test_a_short_calm_beginning_counts_when_the_slow_part_is_long_and_twice_as_slow() -> None:
+    gates = GATES["printed"]
+    series = paces([1.0, 1.01, 2.3, 2.31, 2.29, 2.3], first=100)
+    assert any(find_shift(series, gate) is not None for gate in gates)
+    short = paces([1.0, 1.01, 2.3, 2.31], first=100)
+    assert all(find_shift(short, gate) is None for gate in gates)
 
 
 def test_slow_again_and_again_is_irregular() -> None:

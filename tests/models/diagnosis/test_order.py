@@ -152,3 +152,33 @@ def test_between_ranks_merged_into_one_file_only_clocks_make_a_consequence() -> 
     third = choose_root(make_episode(make_hit(TIMEOUT, 1, rank=0, event_time=1_000_000), late))
     assert third is not None
     assert third.hit.signature is TIMEOUT
+
+
+def test_a_death_by_signal_explains_the_time_outs_after_it_and_outranks_victims() -> None:
+    died = make_hit(POINTER, 1, captures={"exit_code": "-11"})
+    aborted = make_hit(POINTER, 1, captures={"exit_code": "-6"})
+    for hit, chosen in ((died, POINTER), (aborted, TIMEOUT)):
+        root = choose_root(make_episode(hit, make_hit(TIMEOUT, 2, rank=0)))
+        assert root is not None
+        assert root.hit.signature is chosen
+    root = choose_root(make_episode(make_hit(CASCADE, 0), died))
+    assert root is not None
+    assert root.hit is died
+
+
+def test_a_line_that_takes_another_back_closes_it_for_the_same_peer_only() -> None:
+    stalled = make_signature("stalled", tier=Tier.TIMEOUT, kind=Kind.HANG)
+    resumed = make_signature("resumed", role=Role.NOISE, closes=("stalled",))
+    stall = make_hit(stalled, 1, captures={"peer": "store1"})
+    for peer, line, closed in (("store1", 2, True), ("store2", 2, False), ("store1", 0, False)):
+        episode = make_episode(stall, make_hit(resumed, line, captures={"peer": peer}))
+        assert (choose_root(episode) is None) is closed
+
+
+def test_an_exception_that_python_ignored_is_no_failure_but_the_next_one_is() -> None:
+    notice = make_hit(make_signature("exception_ignored", role=Role.NOISE), 1)
+    ignored, raised = make_hit(EXCEPTION, 4), make_hit(EXCEPTION, 9)
+    assert choose_root(make_episode(notice, ignored)) is None
+    root = choose_root(make_episode(notice, ignored, raised))
+    assert root is not None
+    assert root.hit is raised

@@ -66,3 +66,10 @@ def test_the_only_silent_rank_of_a_known_world_is_named() -> None:
     assert found.rank == 2
     episode.world_size = 8
     assert find_laggard(episode) is None
+
+
+def test_a_rank_whose_last_work_all_others_have_completed_is_behind() -> None:
+    behind = {"seq": "903", "enqueued": "903", "completed": "902"}
+    ahead = {"seq": "912", "enqueued": "913", "completed": "911"}
+    assert named(ahead, behind, ahead) == 1
+    assert named(ahead, ahead) is None
