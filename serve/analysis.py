@@ -32,7 +32,8 @@ TAIL_BYTES = 32 * 1024
 class AttemptAnalysis:
     """Feeds the lines of one attempt to signatures and progress, and diagnoses what was seen.
 
-    Holds bounded state: an episode, a progress tracker and the tail of each log.
+    Holds bounded state: an episode, a progress tracker and the tail of each log. `new_steps` counts
+    the lines that showed a new step; `first_step` and `last_step` are null without a number.
     """
 
     def __init__(
@@ -46,6 +47,9 @@ class AttemptAnalysis:
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails: dict[str, tuple[Block, LineParser]] = {}
+        self.new_steps = 0
+        self.first_step: int | None = None
+        self.last_step: int | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
@@ -93,6 +97,13 @@ class AttemptAnalysis:
         )
         if advanced:
             self._episode.note_advance(line)
+            self._note_step(point.step)
+
+    def _note_step(self, step: int | None) -> None:
+        self.new_steps += 1
+        if step is not None:
+            self.first_step = step if self.first_step is None else self.first_step
+            self.last_step = step if self.last_step is None else max(self.last_step, step)
 
     def _take_marker(self, line: LogLine, patterns: Sequence[int]) -> None:
         marker = marker_located(line.message, patterns)

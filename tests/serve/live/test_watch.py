@@ -1,0 +1,155 @@
+"""One attempt from its first line to its settled Advice, by the clock of the ticks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from relume.advice import Advice, Operation
+from relume.identity import AttemptId
+from relume.ingest.blocks import BlockAssembler
+from relume.ingest.loglines import LineParser
+from relume.models.policy.view import PastAttempt
+from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
+from relume.serve.offline import Analyzer
+from relume.verdict import Kind
+
+ATTEMPT = AttemptId.parse("lab/7@1767323045.0")
+LOG = "job.log"
+ANALYZER = Analyzer()
+NODES = ("gpu-a01", "gpu-a02", "gpu-a03")
+
+
+class Story:
+    """Feeds one attempt second by second."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.watch = AttemptWatch(ATTEMPT, ANALYZER.begin(str(ATTEMPT), [LOG]), **changes)
+        self.now = 0
+        self.advice: list[Advice] = []
+        self._assembler = BlockAssembler(LOG)
+        self._parser = LineParser(LOG)
+        self.watch.start(0)
+        self.watch.note_job(JobFacts(state="RUNNING", nodes=NODES))
+
+    def say(self, *lines: str) -> None:
+        raw = "".join(f"{line}\n" for line in lines).encode()
+        for block in [*self._assembler.feed(raw), *self._assembler.finish()]:
+            self.watch.feed(block, self._parser, self.now)
+
+    def pass_time(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.now += MICROSECONDS
+            advice = self.watch.advance(self.now)
+            if advice is not None:
+                self.advice.append(advice)
+
+    def train(self, steps: int, first: int = 0) -> None:
+        for step in range(first, first + steps):
+            self.say(f"iter {step}: loss 3.9, time 1000.00ms")
+            self.pass_time(1)
+
+    def end(self, state: str) -> None:
+        self.watch.note_job(JobFacts(state=state, nodes=NODES, exit_code=1, ended=True))
+
+
+def operations(story: Story) -> list[tuple[int, str, bool]]:
+    return [(a.generation, a.operation.value, a.settled) for a in story.advice]
+
+
+def test_a_healthy_attempt_gets_no_advice() -> None:
+    story = Story()
+    story.train(60)
+    story.end("COMPLETED")
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert story.advice == []
+
+
+def test_a_failed_node_is_excluded_in_the_settled_generation_only() -> None:
+    story = Story()
+    story.train(30)
+    story.say("srun: error: Node failure on gpu-a02")
+    story.pass_time(30)
+    assert operations(story) == [(1, "RESTART", False), (2, "RESTART_EXCLUDING", True)]
+    first, second = story.advice
+    assert second.exclude_nodes == ("gpu-a02",)
+    assert second.created_at - first.created_at == 10 * MICROSECONDS
+
+
+def test_the_end_of_all_logs_settles_at_once() -> None:
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: KeyError: 'x'")
+    story.end("FAILED")
+    story.pass_time(1)
+    story.watch.note_landed()
+    story.pass_time(60)
+    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
+    assert story.advice[1].created_at - story.advice[0].created_at == MICROSECONDS
+
+
+def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> None:
+    story = Story()
+    story.train(10)
+    story.say("srun: error: Node failure on gpu-z99")
+    story.pass_time(30)
+    assert [a.exclude_nodes for a in story.advice] == [(), ()]
+    assert story.advice[-1].operation is Operation.RESTART
+
+
+def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
+    story = Story()
+    story.train(40)
+    story.pass_time(85)
+    assert story.advice == []
+    story.pass_time(60)
+    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
+    assert story.advice[0].kind is Kind.HANG
+    assert story.advice[0].rule == "actionable_gap"
+
+
+def test_a_failure_without_any_word_is_restarted_with_the_cause_unknown() -> None:
+    story = Story()
+    story.train(10)
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(3)
+    assert operations(story) == [(1, "RESTART", True)]
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "COMPLETED"])
+def test_an_end_that_is_no_failure_is_left_alone(state: str) -> None:
+    story = Story()
+    story.train(10)
+    story.end(state)
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert story.advice == []
+
+
+def test_the_second_identical_failure_without_progress_stops_the_run() -> None:
+    first = Story()
+    first.train(10)
+    first.say("[rank1]: KeyError: 'x'")
+    first.end("FAILED")
+    first.watch.note_landed()
+    first.pass_time(2)
+    again = Story(history=(first.watch.outcome(),))
+    again.train(10)
+    again.say("[rank3]: KeyError: 'x'")
+    again.end("FAILED")
+    again.watch.note_landed()
+    again.pass_time(2)
+    assert again.advice[-1].operation is Operation.STOP
+
+
+def test_tries_that_are_used_up_stop_the_run() -> None:
+    history = tuple(PastAttempt(n, f"f{n}", None, None) for n in range(3))
+    story = Story(history=history, settings=WatchSettings())
+    story.train(3)
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(2)
+    assert story.advice[-1].operation is Operation.STOP
