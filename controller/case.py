@@ -6,23 +6,25 @@ from dataclasses import dataclass
 
 from relume.advice import Advice, Disposition
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.controller import limits
 from relume.controller.facts import Action, Deed, Facts, Outcome
+from relume.controller.holds import Hold, hold_of
 from relume.controller.marker import Marker, read_marker, with_marker
-from relume.controller.steps import Close, Item, Step, Wait
+from relume.controller.steps import Close, Step, Wait
 from relume.identity import AttemptId, JobKey
 from relume.settings import ControllerSettings
 from relume.slurm.job import SlurmJob
 
-RETRY_SECONDS = 20
-"""Before a command is repeated whose effect doesn't show. Slurm's own time-out is 10 s: a command
-that we gave up on may still come into force until then."""
+RETRY_SECONDS = 30
+"""Before a command is repeated whose effect doesn't show. Slurm's clients give up after 10 to 20 s:
+until then a command that outlived us may still come into force."""
 MAX_TRIES = 5
 """Of one command for one Advice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One Advice in front of the job that it is about."""
+    """One Advice in front of one job, with all else that is known."""
 
     advice: Advice
     attempt: AttemptId
@@ -36,13 +38,38 @@ class Case:
         """The job."""
         return self.attempt.job_key
 
-    def did(self, action: Action) -> bool:
-        """Whether this was done, or may have been, about the attempt."""
-        return self.facts.memory.did(str(self.attempt), action) is not None
+    @property
+    def ahead(self) -> int:
+        """How many attempts Slurm is ahead of the one that the Advice is about."""
+        return self.job.restart_count - self.attempt.restart_count
+
+    @property
+    def hold(self) -> Hold:
+        """Who holds the job."""
+        return hold_of(self.job, self.key, self.facts.memory)
+
+    @property
+    def held_seconds(self) -> float:
+        """How long the job has been seen held; 0 when that is new."""
+        seen = self.facts.memory.sighting(self.job)
+        since = self.now if seen is None or seen.held_at is None else seen.held_at
+        return (self.now - since) / MICROSECONDS_PER_SECOND
+
+    def did(self, action: Action) -> Deed | None:
+        """Return the last deed about the attempt that may have happened, null for none."""
+        return self.facts.memory.did(str(self.attempt), action)
+
+    def late(self) -> str | None:
+        """Say why the attempt has to wait for its turn, null if it hasn't."""
+        return limits.throttled(str(self.attempt), self.key, self.facts, self.settings, self.now)
 
     def close(self, disposition: Disposition, reason: str | None = None) -> Close:
         """Report the end of the Advice."""
         return Close(advice=self.advice, disposition=disposition, reason=reason)
+
+    def converged(self, reason: str | None = None) -> Close:
+        """Report that what should happen has happened."""
+        return self.close(Disposition.CONVERGED, reason)
 
     def abandon(self, reason: str) -> Close:
         """Report that it won't happen."""
@@ -52,68 +79,71 @@ class Case:
         """Look again later."""
         return Wait(advice=self.advice, reason=reason)
 
+    def step(self, action: Action, reason: str, nodes: tuple[str, ...] = ()) -> Step | Wait | Close:
+        """Return a command, unless it was just tried, or tried too often."""
+        tries = self._tries(action)
+        patience = RETRY_SECONDS * MICROSECONDS_PER_SECOND
+        if tries and self.now - tries[-1].intended_at < patience:
+            return self.wait(f"{action} was sent; its effect doesn't show yet")
+        if len(tries) >= MAX_TRIES:
+            words = tries[-1].words or "no answer"
+            return self.abandon(f"{action} didn't succeed in {MAX_TRIES} tries: {words}")
+        asked = self.advice.exclude_nodes if nodes else ()
+        return self._command(action, reason, nodes=nodes, asked=asked)
 
-def step(case: Case, action: Action, reason: str, nodes: tuple[str, ...] = ()) -> Item:
-    """Return the command, unless it was just tried, or tried too often."""
-    deeds = tries(case, action)
-    if deeds and case.now - deeds[-1].intended_at < RETRY_SECONDS * MICROSECONDS_PER_SECOND:
-        return case.wait(f"{action} was sent; its effect doesn't show yet")
-    if len(deeds) >= MAX_TRIES:
-        words = deeds[-1].words or "no answer"
-        return case.abandon(f"{action} didn't succeed in {MAX_TRIES} tries: {words}")
-    return command(case, action, reason, nodes=nodes)
+    def told(self, message: str | None = None) -> Step | None:
+        """Return the marker of this Advice, null if it is there or can't be written.
 
+        Nothing may fail for want of a comment: it is tried twice at most.
+        """
+        text = marked(self.job, self.key, self.advice.advice_id, message)
+        tries = self._tries(Action.MARK)
+        answered = any(deed.outcome is not Outcome.UNKNOWN for deed in tries)
+        if text is None or answered or len(tries) > 1:
+            return None
+        return self._command(Action.MARK, "say whose job it is", text=text)
 
-def tries(case: Case, action: Action) -> list[Deed]:
-    """Return what was tried for this Advice, in order."""
-    deeds = case.facts.memory.deeds.get(str(case.attempt), ())
-    wanted = action, case.advice.advice_id
-    return [deed for deed in deeds if (deed.action, deed.advice_id) == wanted]
+    def _tries(self, action: Action) -> list[Deed]:
+        deeds = self.facts.memory.deeds.get(str(self.attempt), ())
+        wanted = action, self.advice.advice_id
+        return [deed for deed in deeds if (deed.action, deed.advice_id) == wanted]
 
-
-def command(
-    case: Case,
-    action: Action,
-    reason: str,
-    *,
-    nodes: tuple[str, ...] = (),
-    text: str | None = None,
-) -> Step:
-    return Step(
-        action=action,
-        job_id=case.job.job_id,
-        attempt=str(case.attempt),
-        reason=reason,
-        advice_id=case.advice.advice_id,
-        nodes=nodes,
-        asked=case.advice.exclude_nodes if nodes else (),
-        text=text,
-    )
-
-
-def told(case: Case, message: str | None = None) -> Step | None:
-    """Write the marker of this Advice first, unless it is there or can't be written."""
-    text = marked(case.job, case.key, case.advice.advice_id, message)
-    if text is None:
-        return None
-    tries = tries(case, Action.MARK)
-    if len(tries) > 1 or any(deed.outcome is not Outcome.UNKNOWN for deed in tries):
-        return None  # nothing may fail for want of a comment
-    return command(case, Action.MARK, "say whose job it is", text=text)
+    def _command(
+        self,
+        action: Action,
+        reason: str,
+        *,
+        nodes: tuple[str, ...] = (),
+        asked: tuple[str, ...] = (),
+        text: str | None = None,
+    ) -> Step:
+        return Step(
+            action=action,
+            job_id=self.job.job_id,
+            attempt=str(self.attempt),
+            reason=reason,
+            advice_id=self.advice.advice_id,
+            nodes=nodes,
+            asked=asked,
+            text=text,
+        )
 
 
 def marked(
     job: SlurmJob, key: JobKey, advice_id: str | None = None, message: str | None = None
 ) -> str | None:
-    """Return the AdminComment that the job should have, null if it is right or not ours to write."""
+    """Return the AdminComment that the job should have.
+
+    Null when it has it already, or holds somebody's words that we leave alone.
+    """
     if job.submit_time is None:
         return None
-    before = read_marker(job.admin_comment) or Marker(key.first_submit_time)
-    seen = tuple(sorted({*before.seen, job.submit_time}))
+    before = read_marker(job.admin_comment)
+    seen = before.seen if before is not None else ()
     marker = Marker(
         first_submit=key.first_submit_time,
-        seen=seen,
-        advice=advice_id or before.advice,
-        message=message or before.message,
+        seen=tuple(sorted({*seen, job.submit_time})),
+        advice=advice_id or (before.advice if before is not None else None),
+        message=message or (before.message if before is not None else None),
     )
     return None if marker == before else with_marker(job.admin_comment, marker)

@@ -12,6 +12,9 @@ from relume.advice import Advice, Mode
 from relume.identity import AttemptId, JobKey, read_comment
 from relume.slurm.job import SlurmJob, SlurmNode
 
+UNKNOWN_ENDING = "unknown"
+"""In `Facts.endings`: there is nobody to ask."""
+
 
 class Action(StrEnum):
     """What is done to a job, one command of Slurm each."""
@@ -94,7 +97,7 @@ class Memory:
     `sightings` by job id, the newest last; `deeds` by attempt, in order; `accepted` by advice id;
     `run_nodes` by job id, all nodes that the job's run was seen on. `tried` holds, for the last
     24 hours, when each attempt was first meddled with, and `restarts` the times each job was let
-    go again.
+    go again. `readable` is false when the journal could not be read: then all else is empty.
     """
 
     sightings: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)
@@ -103,6 +106,7 @@ class Memory:
     run_nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tried: Mapping[str, int] = field(default_factory=dict)
     restarts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    readable: bool = True
 
     def sighting(self, job: SlurmJob) -> Sighting | None:
         """Return the sighting of the attempt that `job` is now, null if it was never seen."""
@@ -147,6 +151,18 @@ class Memory:
         )
         return next(matching, None)
 
+    def with_sighting(self, seen: Sighting) -> Memory:
+        """Return the memory with one more sighting."""
+        job_id = seen.key.job_id
+        return replace(
+            self, sightings={**self.sightings, job_id: (*self.sightings.get(job_id, ()), seen)}
+        )
+
+    def with_deed(self, deed: Deed) -> Memory:
+        """Return the memory with one more deed."""
+        deeds = (*self.deeds.get(deed.attempt, ()), deed)
+        return replace(self, deeds={**self.deeds, deed.attempt: deeds})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
@@ -165,8 +181,8 @@ class Facts:
     landed
         By attempt: whether its log is read to the end and durable; absent when not known.
     endings
-        By attempt that we held while it ran: how accounting says that it ended; absent when it
-        doesn't say.
+        By attempt that the controller held: accounting's word for how it ended, `UNKNOWN_ENDING`
+        where there is no accounting; absent while that isn't known yet.
     """
 
     cluster: str

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from relume.clock import MICROSECONDS_PER_SECOND
 
 KEY = "relume"
-MAX_SEEN = 32
+MAX_SEEN = 16
 """Submit times kept, the newest ones; each takes 11 characters of the AdminComment."""
+MAX_CHARACTERS = 1000
+"""Of the whole AdminComment: Slurm allows users' comments 1024."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ def read_marker(admin_comment: str | None) -> Marker | None:
 def with_marker(admin_comment: str | None, marker: Marker) -> str | None:
     """Return the AdminComment with `marker` in it and all else kept.
 
-    Null when it holds text that is no JSON object: that is somebody's note, which we leave alone.
+    Null when it holds text that is no JSON object, which is somebody's note that we leave alone,
+    and when there is no room.
 
     Examples
     --------
@@ -88,7 +91,8 @@ def with_marker(admin_comment: str | None, marker: Marker) -> str | None:
         if value is not None:
             section[name] = value
     # ASCII without spaces: it goes through an argument list and comes back unquoted.
-    return json.dumps(document | {KEY: section}, separators=(",", ":"))
+    text = json.dumps(document | {KEY: section}, separators=(",", ":"))
+    return text if len(text) <= MAX_CHARACTERS else None
 
 
 def _document(text: str | None) -> dict[str, Any] | None:
@@ -101,5 +105,5 @@ def _document(text: str | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _is_epoch(value: object) -> bool:
+def _is_epoch(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12

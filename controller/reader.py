@@ -54,7 +54,7 @@ class SlurmReader:
         Tasks of an array that have never run, and share one record, are left out.
         """
         taken_at = self._clock.now()
-        jobs = tuple(job for job in self._jobs() if "[" not in job.job_id)
+        jobs = tuple(job for job in self._jobs(taken_at) if "[" not in job.job_id)
         try:
             nodes = tuple(scontrol.parse_nodes(self._read(scontrol.SHOW_NODES)))
         except InputError as error:
@@ -64,7 +64,7 @@ class SlurmReader:
 
     def job(self, job_id: str) -> SlurmJob | None:
         """Return one job, null when slurmctld has none of that id (any more)."""
-        for job in self._jobs():
+        for job in self._jobs(self._clock.now()):
             if job.job_id == job_id:
                 return job
             if squeue.task_of(job.job_id, job_id):
@@ -85,9 +85,9 @@ class SlurmReader:
             raise _unreadable(error) from error
         return sorted((r for r in rows if r.job_id == job_id), key=lambda row: row.submit_time)
 
-    def _jobs(self) -> list[SlurmJob]:
+    def _jobs(self, asked_at: int) -> list[SlurmJob]:
         try:
-            return squeue.parse_squeue(self._read(squeue.COMMAND))
+            return squeue.parse_squeue(self._read(squeue.COMMAND), asked_at)
         except InputError as error:
             raise _unreadable(error) from error
 

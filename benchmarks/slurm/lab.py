@@ -1,7 +1,7 @@
-"""Starts, uses and stops a Slurm cluster on loopback: munged, MariaDB, slurmdbd, slurmctld, slurmd.
+"""Starts and stops a Slurm cluster on loopback: munged, MariaDB, slurmdbd, slurmctld, slurmd.
 
-Nothing is mocked. A lab lives in one folder, shares nothing with an installed Slurm, and several run
-side by side. It ends its own processes only, also those that killed daemons left behind.
+Nothing is mocked. A lab lives in one folder, shares nothing with an installed Slurm, and several
+run side by side. It ends its own processes only, also those that killed daemons left behind.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ ACCOUNTING_PROGRAMS = ("mariadbd", "mariadb-install-db", "slurmdbd")
 _FOLDERS = ("etc", "log", "run", "state", "spool", "munge", "mysql", "dev", "jobs")
 _DAEMONS = ("slurmctld", "slurmscriptd", "slurmd", "slurmdbd", "mariadbd", "munged")
 """In the order in which they end best: each may still need the later ones."""
+_NODE_STATES = frozenset({"idle", "alloc", "mix", "comp"})
+"""Of nodes that answer: a lab that is started again may have jobs to run at once."""
 _SYSTEM_FOLDERS = "/usr/sbin:/sbin"
+_STEERING = ("SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SINFO_", MARK)
 
 
 class SlurmLab:
@@ -54,7 +57,6 @@ class SlurmLab:
         self.settings = settings or LabSettings()
         self.slurm_conf = self.root / "etc" / "slurm.conf"
         self.environment = _client_environment(self.slurm_conf)
-        self._ports: PortBlock | None = None
         if len(str(self.root)) > MAX_ROOT_CHARACTERS:
             raise InputError(
                 f"lab folder {self.root}",
@@ -76,7 +78,7 @@ class SlurmLab:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until all nodes are idle; on failure stop what was started.
+        """Start everything and wait until all nodes are there; on failure stop what was started.
 
         Raises
         ------
@@ -84,19 +86,12 @@ class SlurmLab:
             When programs are missing, ports in use, or a daemon doesn't come up.
         """
         self._require_programs()
-        self._ports = PortBlock(self.settings.ports, self.settings.base_port)
-        try:
-            self._write_files(self._ports.base_port)
-            self._start_munge()
-            if self.settings.accounting:
-                self._start_database()
-                self.start_slurmdbd()
-            self.start_slurmctld()
-            self.start_nodes(*self.settings.node_names)
-            wait_until(self._all_idle, what="idle nodes of the lab")
-        except BaseException:
-            self.stop()
-            raise
+        with PortBlock(self.settings.ports, self.settings.base_port) as ports:
+            try:
+                self._start_daemons(ports.base_port)
+            except BaseException:
+                self.stop()
+                raise
 
     def stop(self) -> None:
         """End every process of the lab; what does not go by itself is killed. Files stay."""
@@ -107,9 +102,6 @@ class SlurmLab:
             end(self.root, pids, grace_seconds=10.0)
         while left := lab_processes(self.root):
             end(self.root, left, grace_seconds=1.0)
-        if self._ports is not None:
-            self._ports.close()
-            self._ports = None
 
     # --- one daemon ------------------------------------------------------------------------------
 
@@ -155,7 +147,8 @@ class SlurmLab:
         done = self._client(command, given, timeout_seconds)
         if done.returncode:
             raise UnreachableError(
-                " ".join(command), found=f"exit code {done.returncode}: {done.stderr.strip()}"
+                " ".join(command)[:200],
+                found=f"exit code {done.returncode}: {done.stderr.strip()}",
             )
         return done.stdout
 
@@ -169,13 +162,20 @@ class SlurmLab:
         return self.run(*command, given=f"#!/bin/bash\n{script}\n").strip()
 
     def state(self, job_id: str) -> str:
-        """Return Slurm's word for the state of a job."""
-        return self.run("squeue", "-h", "-t", "all", "-o", "%T", "-j", job_id).strip()
+        """Return Slurm's word for the state of a job; empty when there is no such job."""
+        rows = self.run("squeue", "-h", "-t", "all", "-o", "%i %T").splitlines()
+        return dict(row.split(" ", 1) for row in rows).get(job_id, "")
 
     def wait_for_state(self, job_id: str, *states: str, seconds: float = 30.0) -> None:
         """Wait until a job is in one of `states`."""
         what = f"job {job_id} in state {' or '.join(states)}"
         wait_until(lambda: self.state(job_id) in states, what=what, seconds=seconds)
+
+    def cancel_jobs(self) -> None:
+        """Cancel all jobs and wait until every node is free again."""
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        self.run("scancel", "--quiet", f"--user={user}")
+        wait_until(lambda: not self.run("squeue", "-h").strip(), what="end of all jobs")
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -189,6 +189,16 @@ class SlurmLab:
                 expected="the daemons of Slurm, munge and MariaDB",
                 hint="docs/slurm.md names the packages",
             )
+
+    def _start_daemons(self, base_port: int) -> None:
+        self._write_files(base_port)
+        self._start_munge()
+        if self.settings.accounting:
+            self._start_database()
+            self.start_slurmdbd()
+        self.start_slurmctld()
+        self.start_nodes(*self.settings.node_names)
+        wait_until(self._all_up, what="nodes of the lab")
 
     def _write_files(self, base_port: int) -> None:
         for folder in _FOLDERS:
@@ -251,9 +261,10 @@ class SlurmLab:
         send(self.root, pids(), number)
         wait_until(lambda: not pids(), what=f"end of {program}")
 
-    def _all_idle(self) -> bool:
-        done = self._client(("sinfo", "-h", "-N", "-o", "%t"))
-        return done.stdout.split().count("idle") == self.settings.nodes
+    def _all_up(self) -> bool:
+        rows = self._client(("sinfo", "-h", "-N", "-o", "%N %t")).stdout.splitlines()
+        states = dict(row.split() for row in rows)  # a node has a row in each of its partitions
+        return len(states) == self.settings.nodes and _NODE_STATES.issuperset(states.values())
 
     def _succeeds(self, *command: str) -> bool:
         return self._client(command, timeout_seconds=5.0).returncode == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from types import TracebackType
+from typing import Self
 
 from relume.errors import UnreachableError
 
@@ -13,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 class PortBlock:
-    """Ports that nobody listens on, kept from other labs while this object is open.
+    """Ports that nobody listens on; a context manager that keeps them from other labs.
 
     Parameters
     ----------
@@ -46,18 +48,16 @@ class PortBlock:
             hint="stop an old lab, or give another base port",
         )
 
-    def close(self) -> None:
-        """Let other labs have the ports."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._lock.close()
-
-
-def accepts(port: int) -> bool:
-    """Whether something listens on a port of loopback."""
-    try:
-        with socket.create_connection((HOST, port), timeout=1):
-            return True
-    except OSError:
-        return False
 
 
 def _try_lock(base: int) -> socket.socket | None:

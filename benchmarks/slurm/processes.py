@@ -61,7 +61,7 @@ def on_node(root: Path, node: str) -> set[int]:
     ours = lab_processes(root)
     in_jobs = {pid for pid in ours if environment_of(pid).get("SLURMD_NODENAME") == node}
     parents = {_living_parent(pid) for pid in in_jobs}
-    return in_jobs | {pid for pid in parents & ours.keys() if ours[pid] == "slurmstepd"}
+    return in_jobs | {pid for pid, name in ours.items() if pid in parents and name == "slurmstepd"}
 
 
 def end(root: Path, pids: Iterable[int], *, grace_seconds: float) -> None:

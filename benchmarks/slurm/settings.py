@@ -11,6 +11,7 @@ from pathlib import Path
 
 MAX_ROOT_CHARACTERS = 60
 """Longest root: `ROOT/spool/NODE/NODE_JOB.STEP` is a unix socket, which ends at 107 characters."""
+_HERE = "NodeHostname=localhost NodeAddr=127.0.0.1"
 NODE_PORTS_OFFSET = 10
 """The first slurmd listens that far above the base port."""
 
@@ -105,9 +106,8 @@ def slurm_conf(root: Path, settings: LabSettings, base_port: int, user: str) -> 
         *_epilog(settings),
         *(["GresTypes=gpu"] if settings.gpus else []),
         f"NodeName=DEFAULT CPUs=8 RealMemory=4000{_gres(settings)} State=UNKNOWN",
-        f"NodeName=node[1-{settings.nodes}] NodeHostname=localhost NodeAddr=127.0.0.1"
-        f" Port=[{first}-{first + settings.nodes - 1}]",
-        "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE",
+        f"NodeName=node[1-{settings.nodes}] {_HERE} Port=[{first}-{first + settings.nodes - 1}]",
+        "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE",
         *settings.extra,
     ]
     return "\n".join(lines) + "\n"

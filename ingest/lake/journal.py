@@ -90,7 +90,8 @@ class Journal:
         self._file = files[-1]
         self.last = EMPTY
         self._positions: dict[str, str] = {}
-        self._size = self._recover()
+        self._checkpoint_size = self._size = 0
+        self._recover()
         self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         os.ftruncate(self._descriptor, self._size)
 
@@ -101,7 +102,7 @@ class Journal:
 
     def append(self, commit: Commit) -> None:
         """Make `commit` durable. After an `OSError` the journal must be opened anew."""
-        if self._size >= FILE_BYTES:
+        if self._size >= self._checkpoint_size + FILE_BYTES:
             self._rotate()
         entry = _encode(commit)
         if os.write(self._descriptor, entry) < len(entry):
@@ -111,16 +112,17 @@ class Journal:
         self._apply(commit)
 
     def close(self) -> None:
-        """Give the file back."""
-        os.close(self._descriptor)
+        """Give the file back. Closing twice is fine."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
-    def _recover(self) -> int:
-        """Take the state from the newest file; return up to where it is whole."""
-        size = 0
+    def _recover(self) -> None:
+        """Take the state from the newest file, as far as it is whole."""
         for commit, end in _entries(self._file, is_newest=True):
             self._apply(commit)
-            size = end
-        return size
+            self._size = end
+            self._checkpoint_size = end if commit.checkpoint else self._checkpoint_size
 
     def _apply(self, commit: Commit) -> None:
         self.last = commit
@@ -137,11 +139,11 @@ class Journal:
 
     def _rotate(self) -> None:
         old = self._file
-        state = replace(self.last, segments=(), positions=self._positions, checkpoint=True)
+        state = replace(self.last, segments=(), positions=dict(self._positions), checkpoint=True)
         self._file = self._begin(state)
         os.close(self._descriptor)
         self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        self._size = self._file.stat().st_size
+        self._checkpoint_size = self._size = self._file.stat().st_size
         # Nobody asks for old positions again, and they are most of a busy journal.
         plain = [replace(commit, positions={}) for commit, _ in _entries(old, is_newest=False)]
         write_whole(old, b"".join(map(_encode, plain)), self._staging)

@@ -39,7 +39,7 @@ ADVICE = Table(
     METADATA,
     Column("advice_id", _ID, primary_key=True),
     Column("attempt", _NAME, nullable=False),
-    Column("generation", Integer, CheckConstraint("generation > 0", "generation"), nullable=False),
+    Column("generation", Integer, nullable=False),
     Column("cluster", _NAME, nullable=False),
     Column("operation", _NAME, nullable=False),
     Column("settled", Boolean, nullable=False),
@@ -47,6 +47,7 @@ ADVICE = Table(
     Column("expires_at", BigInteger, nullable=False, index=True),
     Column("document", Text, nullable=False),
     UniqueConstraint("attempt", "generation"),
+    CheckConstraint("generation > 0", "generation"),
 )
 """Written once and never changed; a trigger sees to it."""
 

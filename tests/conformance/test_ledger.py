@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from advising import ATTEMPT, CREATED, EXPIRES, make_advice, make_attempt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advising import ATTEMPT, CREATED, EXPIRES, make_advice, make_attempt
 from relume.advice import Advice, Disposition, Operation, Reconciliation, Scope, advice_id
 from relume.errors import InputError
 from relume.serve.ledger import (
@@ -40,7 +39,9 @@ AWAY = "far/123@1767323045.0"
 
 
 @pytest.fixture(scope="module", params=["sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
+def url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], str]:
     """Return a function that names a new database on each call."""
     assert request.param == "sqlite"
     return lambda: sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db")
@@ -59,8 +60,8 @@ def token(ledger: Ledger) -> int:
     return ledger.take_lease("lab", "a", 30, NOW).fencing_token
 
 
-def ids(advices: list[Advice]) -> list[str]:
-    return [advice.advice_id for advice in advices]
+def ids(listed: list[Advice]) -> list[str]:
+    return [advice.advice_id for advice in listed]
 
 
 # --- Advice ---
@@ -270,9 +271,7 @@ def test_clusters_have_leases_of_their_own(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(("cluster", "holder", "ttl"), [("", "a", 1), ("l", "", 1), ("l", "a", 0)])
-def test_a_lease_needs_names_and_time(
-    ledger: Ledger, cluster: str, holder: str, ttl: int
-) -> None:
+def test_a_lease_needs_names_and_time(ledger: Ledger, cluster: str, holder: str, ttl: int) -> None:
     with pytest.raises(InputError, match="time to live above 0"):
         ledger.take_lease(cluster, holder, ttl, NOW)
 
@@ -296,7 +295,8 @@ STEP = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(1, 20))
 def test_tokens_only_grow_and_no_two_holders_share_one(
     fence: Store, steps: list[tuple[str, int, int]]
 ) -> None:
-    now, owners, last = NOW, {}, 0
+    now, last = NOW, 0
+    owners: dict[int, str] = {}
     with fence.writing() as connection:
         for holder, pause, ttl in steps:
             now += pause * 1_000_000
@@ -353,7 +353,9 @@ def test_of_several_attempts_all_are_written_or_none(ledger: Ledger) -> None:
 def test_the_short_form_means_the_newest_job_with_that_id(ledger: Ledger) -> None:
     reused = make_attempt(attempt="lab/123@1767999999.0")
     task = make_attempt(attempt="lab/123_4@1767323045.2")
-    ledger.put_attempts([make_attempt(), make_attempt(attempt="lab/123@1767323045.1"), reused, task])
+    ledger.put_attempts(
+        [make_attempt(), make_attempt(attempt="lab/123@1767323045.1"), reused, task]
+    )
     assert ledger.get_attempt("123-0") == reused
     assert ledger.get_attempt("123-1") is None  # of an older job
     assert ledger.get_attempt("123_4-2") == task

@@ -24,7 +24,7 @@ def make_advice(**changes: Any) -> Advice:
         "cause": "gpu_lost",
         "confidence": 0.9,
         "rule": "xid_79",
-        "evidence": (Evidence("xid_79", "root", "kernel.log", 3, "NVRM: Xid 79 – lost", 5),),
+        "evidence": (Evidence("xid_79", "root", "kernel.log", 3, "NVRM: Xid 79: lost", 5),),
         "missing_evidence": ("kernel log of node3",),
         "budget": Budget(used=1, left=2),
         "mode": Mode.ACT,

@@ -11,7 +11,6 @@ import os
 import sys
 
 from advising import make_advice, make_attempt
-
 from relume.advice import Advice, Disposition, Reconciliation
 from relume.serve.ledger import AttemptRecord, Ledger
 

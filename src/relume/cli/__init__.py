@@ -7,7 +7,7 @@ import sys
 import typer
 
 from relume import __version__
-from relume.cli import bench, config, demo, diagnose, rules
+from relume.cli import bench, config, control, demo, diagnose, rules, watchdog
 from relume.errors import RelumeError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.add_typer(control.app, name="control")
+app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")

@@ -39,21 +39,24 @@ class SlurmJob:
         The number behind it: for an ordinary job the same.
     state
         Slurm's word: RUNNING, PENDING, SPECIAL_EXIT, FAILED …; COMPLETING while processes, the
-        epilog or EpilogSlurmctld are still at work, whatever the job's own state is by then.
+        epilog or EpilogSlurmctld are still at work, however the attempt ended, and also when its
+        requeue has been asked for. All of the row is then about the attempt that ends.
     reason
         Why it waits or how it ended: JobHeldUser, job_requeued_in_held_state, NonZeroExitCode …
     submit_time
         Of this attempt: a requeue moves it.
     start_time, end_time
-        Null before they have come; what Slurm only expects is left out.
+        Null before they have come; what Slurm only expects is left out. Null too for an attempt
+        that is COMPLETING while it is requeued: accounting has them.
     restart_count
-        Requeues so far. It rises at the requeue, not at the next start.
+        Which attempt this row is about: 0 for the first. It rises when a requeued job is PENDING.
     nodes
-        Where it runs or ran; a requeue empties it.
+        Where it runs or ran; a requeue empties it, and while COMPLETING only those are left that
+        have something to clean up.
     exclude_nodes, required_nodes
         ``--exclude`` and ``--nodelist``.
     exit_code, signal
-        How the batch script ended, of the last attempt until the job is released.
+        How the batch script ended; of a held job, how the last attempt did.
     std_out, std_err
         Paths with every ``%`` pattern replaced; null where Slurm doesn't give them.
     priority

@@ -22,7 +22,7 @@ _NODE = re.compile(r"NodeName=(?P<node>\S+) ")
 _STATE = re.compile(r" State=(?P<state>\S+)")
 _PARTITIONS = re.compile(r" Partitions=(?P<partitions>\S+)")
 _REASON = re.compile(r" Reason=(?P<reason>.*?)(?: \[\S+@\S+\])?(?: Comment=.*| Extra=.*)?\s*$")
-_SETTING = re.compile(r"^(?P<name>[A-Za-z][\w/]*)\s*= (?P<value>.*)$")
+_SETTING = re.compile(r"^(?P<name>[A-Za-z][\w/]*(?:\[\d+\])?)\s*= (?P<value>.*)$")
 
 
 def is_up(text: str) -> bool:

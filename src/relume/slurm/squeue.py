@@ -5,8 +5,10 @@ form has everything. JSON keeps them apart. It has traps of its own, all handled
 
 - slurmctld away: exit code 0, no jobs, and the fact in `errors` only (22.05);
 - user text that is not UTF-8 is passed on as it is: decode with ``errors="replace"`` beforehand;
-- numbers are plain (to 22.05) or ``{"set", "infinite", "number"}`` (since 23.02), states a word or a
-  list of words, the exit code a wait status or an object;
+- numbers are plain (to 22.05) or ``{"set", "infinite", "number"}`` (since 23.02), states a word or
+  a list of words, the exit code a wait status or an object;
+- while a requeued job is COMPLETING, `restart_cnt` counts the attempt to come, and start and end
+  are what Slurm expects of that one; nodes and submit time are still those of the old attempt;
 - `state_reason` of a job that was requeued into hold says JobHeldUser, as for a user's own hold;
   `state_description` tells them apart, and is what scontrol prints;
 - 22.05 ignores every filter and lists all jobs; later versions want ``--states=all`` for that.
@@ -17,8 +19,7 @@ Source: Slurm's openapi/v0.0.37 to v0.0.38 and data_parser v0.0.39 and later; tr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -30,6 +31,8 @@ from relume.slurm.paths import OutputNames, output_path
 
 COMMAND = ("squeue", "--json", "--all", "--states=all")
 _SECONDS_PER_MINUTE = 60
+_REQUEUED_END_SECONDS = 20
+"""Between what clocks of two hosts differ by and the shortest time limit, a minute."""
 _STATE_FLAGS = (
     "COMPLETING",
     "CONFIGURING",
@@ -94,8 +97,8 @@ class _Document(msgspec.Struct):
     errors: list[Any] = []
 
 
-def parse_squeue(text: str) -> list[SlurmJob]:
-    """Read what `COMMAND` prints.
+def parse_squeue(text: str, asked_at: int) -> list[SlurmJob]:
+    """Read what `COMMAND` printed when it was run at `asked_at` (UTC microseconds).
 
     Tasks of an array that wait together in one record have a job id like ``12_[3-9%2]``; `task_of`
     finds one of them.
@@ -109,7 +112,7 @@ def parse_squeue(text: str) -> list[SlurmJob]:
 
     Examples
     --------
-    >>> parse_squeue('{"errors": [], "jobs": []}')
+    >>> parse_squeue('{"errors": [], "jobs": []}', asked_at=0)
     []
     """
     try:
@@ -128,7 +131,7 @@ def parse_squeue(text: str) -> list[SlurmJob]:
             expected="no errors: its list of jobs means nothing",
             hint="is slurmctld up (scontrol ping)?",
         )
-    return [_job(row) for row in document.jobs]
+    return [_job(row, asked_at) for row in document.jobs]
 
 
 def task_of(record: str, job_id: str) -> bool:
@@ -150,11 +153,12 @@ def task_of(record: str, job_id: str) -> bool:
     )
 
 
-def _job(row: _Row) -> SlurmJob:
+def _job(row: _Row, asked_at: int) -> SlurmJob:
     state = _state(row.job_state)
-    started = state not in _NOT_STARTED
+    requeued = state == "COMPLETING" and _ends_later(row, asked_at)
+    started = state not in _NOT_STARTED and not requeued
     over = state in ENDED_STATES or state == "COMPLETING"
-    exit_code, signal = _exit(row.exit_code, known=over)
+    exit_code, signal = _exit(row.exit_code, known=over and not requeued)
     user = row.user_name or str(_number(row.user_id) or 0)
     std_out, std_err = _outputs(row, user)
     limit = _number(row.time_limit)
@@ -170,8 +174,8 @@ def _job(row: _Row) -> SlurmJob:
         admin_comment=row.admin_comment or None,
         submit_time=_time(row.submit_time),
         start_time=_time(row.start_time) if started else None,
-        end_time=_time(row.end_time) if over else None,
-        restart_count=_number(row.restart_cnt) or 0,
+        end_time=_time(row.end_time) if over and not requeued else None,
+        restart_count=max((_number(row.restart_cnt) or 0) - requeued, 0),
         nodes=tuple(expand(row.nodes or "")),
         exclude_nodes=tuple(expand(row.excluded_nodes or "")),
         required_nodes=tuple(expand(row.required_nodes or "")),
@@ -185,6 +189,15 @@ def _job(row: _Row) -> SlurmJob:
         priority=_number(row.priority),
         num_nodes=_number(row.node_count),
     )
+
+
+def _ends_later(row: _Row, asked_at: int) -> bool:
+    """Whether the end of a COMPLETING job is still to come: it is being requeued.
+
+    The end that Slurm expects of the next attempt is at least a minute away (the shortest limit).
+    """
+    end = _time(row.end_time)
+    return end is not None and end > asked_at + _REQUEUED_END_SECONDS * MICROSECONDS_PER_SECOND
 
 
 def _job_id(row: _Row) -> str:
@@ -208,17 +221,17 @@ def _reason(row: _Row) -> str | None:
 
 
 def _exit(given: object, *, known: bool) -> tuple[int | None, int | None]:
-    """Return exit code and signal; a 0 of a job that isn't over says nothing."""
-    if isinstance(given, Mapping):
+    """Return exit code and signal as Slurm prints them; a 0 of a job that isn't over is nothing."""
+    if _is_table(given):
         signal = given.get("signal")
-        signal = signal.get("id", signal.get("signal_id")) if isinstance(signal, Mapping) else None
-        code, number = _number(given.get("return_code")), _number(signal)
+        number = _number(signal.get("id", signal.get("signal_id")) if _is_table(signal) else None)
+        code = _number(given.get("return_code"))
     else:
-        status = _number(given)
-        code, number = (None, None) if status is None else (status >> 8 & 0xFF, status & 0x7F)
-    if not code and not number and not known:
+        status = _number(given) or 0
+        code, number = status >> 8 & 0xFF, status & 0x7F
+    if not (code or number or known):
         return None, None
-    return code or 0, number or None
+    return (0 if number else code or 0), number or None
 
 
 def _outputs(row: _Row, user: str) -> tuple[str | None, str | None]:
@@ -239,8 +252,12 @@ def _outputs(row: _Row, user: str) -> tuple[str | None, str | None]:
     return std_out, row.stderr_expanded or output_path(row.standard_error or "", names)
 
 
+def _is_table(given: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(given, dict)
+
+
 def _number(given: object) -> int | None:
-    if isinstance(given, Mapping):
+    if _is_table(given):
         is_set = given.get("set", True) and not given.get("infinite", False)
         given = given.get("number") if is_set else None
     if isinstance(given, bool) or not isinstance(given, int | float):
@@ -254,7 +271,7 @@ def _time(given: object) -> int | None:
 
 
 def _words(error: object) -> str:
-    if isinstance(error, Mapping):
+    if _is_table(error):
         parts = (error.get(key) for key in ("description", "error", "source"))
         return ", ".join(str(part) for part in parts if part)
     return str(error)

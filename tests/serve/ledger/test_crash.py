@@ -15,10 +15,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
-import crash_writer
 import pytest
-from crash_writer import REPORT, advice_of, pair_of
 
+import crash_writer
+from crash_writer import REPORT, advice_of, pair_of
 from relume.advice import Reconciliation
 from relume.serve.ledger import Ledger, sqlite_url
 

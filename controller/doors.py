@@ -1,0 +1,81 @@
+"""What the loop needs of its surroundings: the two doors to Slurm, the service, the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from relume.clock import Clock, SystemClock
+from relume.controller.commands import Done
+from relume.controller.service import ServiceClient
+from relume.identity import AccountingRow
+from relume.slurm.job import SlurmJob, SlurmSnapshot
+
+
+class Reader(Protocol):
+    """Reads Slurm; see `relume.controller.reader.SlurmReader`."""
+
+    def snapshot(self) -> SlurmSnapshot:
+        """Return all jobs and nodes."""
+        ...
+
+    def job(self, job_id: str) -> SlurmJob | None:
+        """Return one job, null when there is none."""
+        ...
+
+    def accounting(self, job_id: str) -> Sequence[AccountingRow]:
+        """Return the rows of accounting of a job."""
+        ...
+
+
+class Actuator(Protocol):
+    """Changes Slurm; see `relume.controller.actuator.SlurmActuator`."""
+
+    def requeue_hold(self, job_id: str) -> Done:
+        """Requeue a job and hold it."""
+        ...
+
+    def release(self, job_id: str) -> Done:
+        """Let a held job go."""
+        ...
+
+    def set_exclude(self, job_id: str, nodes: Iterable[str]) -> Done:
+        """Replace the nodes that a job must not use."""
+        ...
+
+    def set_admin_comment(self, job_id: str, text: str) -> Done:
+        """Replace the AdminComment."""
+        ...
+
+    def cancel(self, job_id: str) -> Done:
+        """Cancel a job."""
+        ...
+
+
+class Stop(Protocol):
+    """Says when to end; `threading.Event` is one."""
+
+    def is_set(self) -> bool:
+        """Whether to end."""
+        ...
+
+    def wait(self, timeout: float) -> bool:
+        """Wait at most so many seconds, less when it is set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where facts come from and steps go to.
+
+    `clock` is the time of day, for what is written down; `monotonic` gives seconds that never jump,
+    for what must not last too long.
+    """
+
+    reader: Reader
+    actuator: Actuator
+    service: ServiceClient
+    clock: Clock = field(default_factory=SystemClock)
+    monotonic: Callable[[], float] = time.monotonic

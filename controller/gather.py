@@ -1,0 +1,161 @@
+"""Brings the facts together: Slurm's, the service's, the journal's. Changes nothing in Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from relume.advice import Advice
+from relume.controller.doors import Doors
+from relume.controller.facts import UNKNOWN_ENDING, Action, Facts, Memory
+from relume.controller.folder import ControllerFolder, Note
+from relume.controller.journal import Journal
+from relume.controller.limits import DAY
+from relume.controller.sighting import sight
+from relume.errors import InputError, UnreachableError
+from relume.identity import AttemptId
+from relume.slurm.job import SlurmJob, SlurmSnapshot
+
+MAX_SINGLE_READS = 50
+"""Jobs with Advice that a snapshot lacked and that are asked for one by one, in one round."""
+
+_NOT_OVER = frozenset({"PENDING", "RUNNING", "COMPLETING", "SUSPENDED"})
+
+
+class Gatherer:
+    """Reads; what it sees of opted-in jobs goes into the journal."""
+
+    def __init__(self, doors: Doors, journal: Journal, folder: ControllerFolder) -> None:
+        self._doors = doors
+        self._journal = journal
+        self._folder = folder
+
+    def gather(
+        self, snapshot: SlurmSnapshot, advice: tuple[Advice, ...], named: Mapping[str, str]
+    ) -> Facts:
+        """Return all facts of one round.
+
+        Raises
+        ------
+        UnreachableError
+            When Slurm or the journal can't be read.
+        """
+        facts = Facts(
+            cluster=snapshot.cluster,
+            jobs={job.job_id: job for job in snapshot.jobs},
+            nodes=snapshot.nodes,
+            advice=advice,
+        )
+        facts = self.remember(facts, named)
+        facts = self._with_missing(facts)
+        waiting = list(_held_for(facts))
+        return replace(facts, landed=self._landed(waiting), endings=self._endings(facts, waiting))
+
+    def look(self, facts: Facts, job_id: str) -> Facts:
+        """Return the facts with Slurm's newest word about one job, and the journal's."""
+        return self.remember(facts.with_job(job_id, self._doors.reader.job(job_id)))
+
+    def only(self, facts: Facts, job_id: str) -> Facts:
+        """Return what `look` does, without all other jobs."""
+        alone = replace(facts, jobs={}, advice=tuple(_about(facts.advice, job_id)))
+        return self.look(alone, job_id)
+
+    def remember(self, facts: Facts, named: Mapping[str, str] | None = None) -> Facts:
+        """Put sightings of the jobs and the helper's notes into the journal; read it again.
+
+        Notes are read after the jobs: a hold that is seen has left its note before.
+        """
+        now = self._doors.clock.now()
+        memory = self._recall(facts, now)
+        new = 0
+        for job in facts.jobs.values():
+            seen = sight(job, facts.cluster, memory, named or {}, now)
+            if seen is not None and seen != memory.sighting(job):
+                self._journal.see(seen, now)
+                new += 1
+        for note in self._folder.notes():
+            new += self._take(note, facts.cluster, now)
+        return replace(facts, memory=self._recall(facts, now) if new else memory)
+
+    def _recall(self, facts: Facts, now: int) -> Memory:
+        return self._journal.memory(facts.cluster, facts.jobs, facts.advice, now)
+
+    def _take(self, note: Note, cluster: str, now: int) -> bool:
+        """Journal a note of the helper, about the newest job of that id; then it may go."""
+        memory = self._journal.memory(cluster, [note.job_id], (), now)
+        sightings = memory.sightings.get(note.job_id, ())
+        counted = [one for one in sightings if one.restart_count == note.restart_count]
+        if counted:
+            attempt = AttemptId(counted[-1].key, note.restart_count)
+            self._journal.helper_held(attempt, note.noted_at)
+        if counted or note.noted_at < now - DAY:
+            self._folder.forget(note)
+        return bool(counted)
+
+    def _with_missing(self, facts: Facts) -> Facts:
+        """Ask once more for jobs that have Advice and are not in the snapshot."""
+        wanted = (_attempt(advice) for advice in facts.considered)
+        missing = {
+            attempt.job_key.job_id
+            for attempt in wanted
+            if attempt is not None
+            and attempt.job_key.cluster == facts.cluster
+            and attempt.job_key.job_id not in facts.jobs
+        }
+        for job_id in sorted(missing)[:MAX_SINGLE_READS]:
+            facts = facts.with_job(job_id, self._doors.reader.job(job_id))
+        return self.remember(facts) if missing else facts
+
+    def _landed(self, waiting: Iterable[tuple[AttemptId, SlurmJob]]) -> dict[str, bool]:
+        found = {}
+        for attempt, _ in waiting:
+            with suppress(UnreachableError, InputError):  # then it is not known
+                landed = self._doors.service.landed(str(attempt))
+                if landed is not None:
+                    found[str(attempt)] = landed
+        return found
+
+    def _endings(
+        self, facts: Facts, waiting: Iterable[tuple[AttemptId, SlurmJob]]
+    ) -> dict[str, str]:
+        """Ask accounting how attempts ended that we held: a late hold revives what had ended."""
+        found = {}
+        for attempt, job in waiting:
+            hold = facts.memory.did(str(attempt), Action.HOLD)
+            source = facts.memory.of(attempt.job_key, attempt.restart_count)
+            if hold is not None and hold.by == "controller" and source is not None:
+                ended = self._ending(job.job_id, source.submit_time)
+                found |= {} if ended is None else {str(attempt): ended}
+        return found
+
+    def _ending(self, job_id: str, submit_time: int) -> str | None:
+        """Return accounting's word for an attempt that is over, null while it lags behind."""
+        try:
+            rows = self._doors.reader.accounting(job_id)
+        except UnreachableError:  # a site without accounting
+            return UNKNOWN_ENDING
+        states = [row.state.partition(" ")[0] for row in rows if row.submit_time == submit_time]
+        return states[-1] if states and states[-1] not in _NOT_OVER else None
+
+
+def _held_for(facts: Facts) -> Iterable[tuple[AttemptId, SlurmJob]]:
+    """Return the attempts with Advice whose successor is held."""
+    for attempt in filter(None, map(_attempt, facts.considered)):
+        job = facts.jobs.get(attempt.job_key.job_id)
+        if job is not None and job.held and job.restart_count == attempt.restart_count + 1:
+            yield attempt, job
+
+
+def _about(advice: Iterable[Advice], job_id: str) -> Iterable[Advice]:
+    for one in advice:
+        attempt = _attempt(one)
+        if attempt is not None and attempt.job_key.job_id == job_id:
+            yield one
+
+
+def _attempt(advice: Advice) -> AttemptId | None:
+    try:
+        return AttemptId.parse(advice.attempt)
+    except InputError:
+        return None

@@ -1,0 +1,284 @@
+"""The one writer of a lake: buffers what is read, and lands it in whole commits."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+
+from relume.clock import Clock, SystemClock, to_iso
+from relume.events import Event, LogLine
+from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.lake.columns import LANDED, PARSED, LineBuffer, require_unicode
+from relume.ingest.lake.errors import LakeBusyError, LakeWriteError
+from relume.ingest.lake.files import make_folder
+from relume.ingest.lake.journal import Commit, Journal, Segment
+from relume.ingest.lake.segments import StagedSegment, file_name, schema_of
+from relume.schemas import to_table
+
+STAGING = "staging"
+LOCK = "writer.lock"
+FLUSH_BYTES = 8 << 20
+"""What is held of one table before it is written to the segment of the coming commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """What a commit made durable: `rows` rows in segments of `bytes` bytes.
+
+    `sequence` numbers the commits of the lake from 1; an empty commit gives that of the last one.
+    """
+
+    sequence: int
+    committed_at: int
+    rows: int
+    bytes: int
+
+
+class LakeWriter:
+    """Lands events and lines with the positions that their sources reached, both or neither.
+
+    Opening waits for nobody: a lake has one writer, and a commit that a killed one didn't finish is
+    taken away. Holds at most about 8 MiB a table; the rest of a large commit waits on disk, where
+    readers don't look. Not thread-safe.
+
+    Parameters
+    ----------
+    folder
+        The lake; made when it isn't there.
+    clock
+        Dates the segments; the machine's when null.
+
+    Raises
+    ------
+    LakeBusyError
+        When another process has it open for writing.
+    CorruptJournalError, LakeError
+        When the journal can't be read, or is of another version.
+    OSError
+        When the folder can't be made or read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from relume.events import Tick
+    >>> with tempfile.TemporaryDirectory() as folder, LakeWriter(folder) as lake:
+    ...     lake.append([Tick(event_time=1)])
+    ...     landed = lake.commit({"job 12": "position"})
+    >>> landed.sequence, landed.rows, lake.positions
+    (1, 1, {'job 12': 'position'})
+    """
+
+    def __init__(self, folder: Path | str, *, clock: Clock | None = None) -> None:
+        self.folder = Path(folder)
+        self._clock = clock or SystemClock()
+        make_folder(self.folder.absolute())
+        self._lock = _lock(self.folder / LOCK)
+        try:
+            self._staging = _empty_folder(self.folder / STAGING)
+            self._journal = Journal(self.folder, self._staging)
+            self._drop_unfinished(self._journal.last.sequence + 1)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._landed = self._journal.last.next_landed
+        self._buffers: dict[type[Event], _TableBuffer] = {}
+        self._broken: OSError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def positions(self) -> dict[str, str]:
+        """Where each source stood at the last commit."""
+        return dict(self._journal.positions)
+
+    @property
+    def sequence(self) -> int:
+        """Number of the last commit, 0 when there is none."""
+        return self._journal.last.sequence
+
+    def append(self, landings: Iterable[Landing]) -> None:
+        """Take what is to land with the next commit, in this order.
+
+        Raises
+        ------
+        InputError
+            For a value that its column can't hold; nothing of `landings` is taken then.
+        LakeWriteError
+            When the disk failed.
+        """
+        with self._writing("append"):
+            for kind, batch in list(_prepared(landings)):
+                buffer = self._buffers.get(kind)
+                if buffer is None:
+                    buffer = self._buffers[kind] = _TableBuffer(kind, self._staging)
+                buffer.add(batch, self._landed)
+                self._landed += 1
+
+    def commit(self, positions: Mapping[str, str | None] | None = None) -> Landed:
+        """Make everything that was appended durable, together with where its sources stand.
+
+        Parameters
+        ----------
+        positions
+            For each source that moved where it stands now, null for one that is done with. Others
+            stay as they are.
+
+        Raises
+        ------
+        LakeWriteError
+            When it can't be done. The lake then is as after the last commit; this writer is of no
+            more use, see `LakeWriteError`.
+        """
+        with self._writing("commit"):
+            if not self._buffers and not positions:
+                last = self._journal.last
+                return Landed(
+                    sequence=last.sequence, committed_at=last.committed_at, rows=0, bytes=0
+                )
+            now, sequence = self._clock.now(), self._journal.last.sequence + 1
+            segments = self._publish(to_iso(now)[:10], sequence)
+            self._journal.append(
+                Commit(
+                    sequence=sequence,
+                    committed_at=now,
+                    next_landed=self._landed,
+                    segments=tuple(segments),
+                    positions=dict(positions or {}),
+                )
+            )
+        return Landed(
+            sequence=sequence,
+            committed_at=now,
+            rows=sum(segment.rows for segment in segments),
+            bytes=sum(segment.bytes for segment in segments),
+        )
+
+    def close(self) -> None:
+        """Let go of the lake; what was not committed is dropped. Closing twice is fine."""
+        self._buffers.clear()
+        self._journal.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _publish(self, date: str, sequence: int) -> list[Segment]:
+        buffers, self._buffers = self._buffers, {}
+        return [buffer.publish(self.folder, date, sequence) for buffer in buffers.values()]
+
+    @contextlib.contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        """Turn a failing disk into our error, for good: what a failed fsync left nobody knows."""
+        try:
+            if self._broken is not None:
+                raise self._broken
+            yield
+        except OSError as error:
+            self._broken = error
+            raise LakeWriteError(
+                f"lake {self.folder}: {what}",
+                found=error.strerror or str(error),
+                expected="a disk that takes what is written",
+                hint="make room or mend the disk; then a new writer goes on from the last commit",
+            ) from error
+
+    def _drop_unfinished(self, sequence: int) -> None:
+        for path in self.folder.glob(f"table=*/date=*/{file_name(sequence)}"):
+            path.unlink()
+
+
+class _TableBuffer:
+    """What one table gets with the coming commit."""
+
+    def __init__(self, kind: type[Event], staging: Path) -> None:
+        self._kind = kind
+        self._staging = staging
+        self._staged: StagedSegment | None = None
+        self._lines = LineBuffer()
+        self._tables: list[pa.Table] = []
+        self._bytes = 0
+
+    def add(self, batch: LineBatch | pa.Table, landed: int) -> None:
+        if isinstance(batch, LineBatch):
+            self._lines.add(batch, landed)
+        else:
+            self._tables.append(_with_number(batch, self._kind, landed))
+            self._bytes += batch.nbytes
+        if self._lines.bytes + self._bytes >= FLUSH_BYTES:
+            self._flush()
+
+    def publish(self, lake: Path, date: str, sequence: int) -> Segment:
+        self._flush()
+        assert self._staged is not None  # noqa: S101 - `_flush` has just made it
+        return self._staged.publish(lake, date, sequence)
+
+    def _flush(self) -> None:
+        """Write a row group; within it and from one to the next, rows stand in landed order."""
+        if self._staged is None:
+            self._staged = StagedSegment(self._kind, self._staging)
+        tables = self._tables
+        if self._lines.bytes:
+            tables = [self._lines.table(), *tables]
+        if tables:
+            table = pa.concat_tables(tables)
+            if self._lines.bytes and len(tables) > 1:
+                table = table.sort_by(LANDED)  # Arrow's sort is stable
+            self._staged.write(table)
+        self._lines, self._tables, self._bytes = LineBuffer(), [], 0
+
+
+def _prepared(landings: Iterable[Landing]) -> Iterator[tuple[type[Event], LineBatch | pa.Table]]:
+    """Lines as they are, and each run of events of one kind as a table."""
+    for _, run in groupby(landings, key=type):
+        events: list[Event] = []
+        for landing in run:
+            if not isinstance(landing, LineBatch):
+                events.append(landing)
+            elif landing.block.data:
+                require_unicode(landing)
+                yield LogLine, landing
+        if events:
+            yield type(events[0]), to_table(events)
+
+
+def _with_number(table: pa.Table, kind: type[Event], landed: int) -> pa.Table:
+    table = table.append_column(
+        schema_of(kind).field(LANDED), pa.repeat(pa.scalar(landed, pa.int64()), table.num_rows)
+    )
+    if kind is not LogLine:
+        return table
+    flags = pa.repeat(pa.scalar(value=True), table.num_rows)
+    return table.append_column(schema_of(kind).field(PARSED), flags)
+
+
+def _lock(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise LakeBusyError(
+            f"lake {path.parent}",
+            found="another process that writes to it",
+            expected="one writer",
+            hint="is `relume serve` running already?",
+        ) from error
+    return descriptor
+
+
+def _empty_folder(path: Path) -> Path:
+    shutil.rmtree(path, ignore_errors=True)
+    make_folder(path.absolute())
+    return path

@@ -1,0 +1,64 @@
+"""The app that an ASGI server runs."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+
+from relume import __version__
+from relume.clock import Clock
+from relume.serve.api.control import control_routes
+from relume.serve.api.gate import Gate
+from relume.serve.api.metrics import ApiMetrics, CountRequests
+from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
+from relume.serve.api.problems import answer_with_problems
+from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
+from relume.serve.api.tokens import Tokens
+from relume.serve.ledger import Ledger
+
+
+def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
+    ledger: Ledger,
+    *,
+    clock: Clock,
+    tokens: Tokens,
+    readiness: Readiness,
+    on_scheduler: OnScheduler,
+    attempts_view: AttemptsView,
+    registry: CollectorRegistry | None = None,
+) -> FastAPI:
+    """Return the app of the service.
+
+    Parameters
+    ----------
+    ledger
+        Which stays open as long as the app runs; the caller closes it.
+    clock
+        What says which leases and Advice have run out.
+    tokens
+        Who may change something; without any, nobody.
+    readiness
+        How the parts behind the app are; the ledger's own part is there without it.
+    on_scheduler
+        What takes in snapshots and assigns attempts.
+    attempts_view
+        What adds to an attempt what only the runner knows.
+    registry
+        Where the metrics go, and what ``/metrics`` shows; a new one when null.
+    """
+    metrics = ApiMetrics(registry or CollectorRegistry())
+    app = FastAPI(
+        title="Relume",
+        version=__version__,
+        # The pages for browsers would load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+    )
+    answer_with_problems(app)
+    app.include_router(health_routes(ledger, readiness, metrics))
+    app.include_router(attempt_routes(ledger, attempts_view))
+    app.include_router(advice_routes(ledger, clock))
+    app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
+    app.add_middleware(Gate, tokens=tokens)
+    app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
+    return app

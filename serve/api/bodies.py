@@ -1,0 +1,98 @@
+"""What the routes take and give, beside Advice and attempts; types for OpenAPI as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from relume.advice import Advice, Disposition, Reconciliation
+from relume.serve.api.ports import AttemptView, PartStatus
+from relume.serve.ledger import Milestone
+
+MAX_TTL_SECONDS = 3600.0
+"""A controller that died keeps others out for at most so long."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class LeaseRequest(_Body):
+    """A controller asks for the lease of its cluster, or renews it."""
+
+    holder: Name
+    """Names one process, such as ``host:pid:uuid``: whoever says it again renews."""
+    ttl_seconds: float = Field(gt=0, le=MAX_TTL_SECONDS, allow_inf_nan=False)
+    """How long the lease lives without a renewal."""
+
+
+class ReconciliationReport(_Body):
+    """What became of an Advice."""
+
+    disposition: Disposition
+    reason: Annotated[str, Field(max_length=10_000)] | None = None
+    """Required for ABANDONED."""
+    observed_generation: int = Field(ge=1, lt=2**31)
+    """The newest generation that the controller has seen."""
+
+    def to_reconciliation(self) -> Reconciliation:
+        """Return it as part of an Advice.
+
+        Raises
+        ------
+        InputError
+            For ABANDONED without a reason.
+        """
+        return Reconciliation(self.disposition, self.reason, self.observed_generation)
+
+
+class MilestoneReport(_Body):
+    """A restarted attempt got so far."""
+
+    attempt: Name
+    """Text form of the attempt."""
+    advice_id: Name | None = None
+    """The Advice that brought it about; null for none."""
+    milestone: Milestone
+    event_time: int = Field(ge=0, lt=2**63)
+    """When it happened, UTC microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceList:
+    """Advice, oldest first."""
+
+    advice: tuple[Advice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptList:
+    """Attempts, oldest first."""
+
+    attempts: tuple[AttemptView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Which attempt each job of a snapshot is, by job id."""
+
+    attempts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Whether every part of the service is healthy."""
+
+    ready: bool
+    parts: dict[str, PartStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"

@@ -1,0 +1,204 @@
+"""`relume control`: carry Advice out on a Slurm cluster, or say what would be done."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from relume.config import Config
+    from relume.controller.doors import Doors, Stop
+    from relume.settings import ControllerSettings
+
+app = typer.Typer(help="Carry Advice out on a Slurm cluster.", invoke_without_command=True)
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="Configuration file (TOML).", show_default=False)
+]
+ModeOption = Annotated[
+    str | None,
+    typer.Option("--mode", help="observe: change nothing; act: carry out.", show_default=False),
+]
+PartitionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition", "-p", help="A partition whose jobs may be touched.", show_default=False
+    ),
+]
+ServiceOption = Annotated[
+    str | None, typer.Option("--service", help="Address of relume serve.", show_default=False)
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token-file", help="File with the control token.", show_default=False),
+]
+SlurmConfOption = Annotated[
+    str | None, typer.Option("--slurm-conf", help="The cluster's slurm.conf.", show_default=False)
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option("--folder", help="Folder of journal and heartbeat.", show_default=False),
+]
+IntervalOption = Annotated[
+    float | None,
+    typer.Option("--interval", help="Seconds between two looks at Slurm.", show_default=False),
+]
+OnceOption = Annotated[bool, typer.Option("--once", help="One round, then end.")]
+
+
+@app.callback()
+def control(
+    context: typer.Context,
+    *,
+    config: ConfigOption = None,
+    mode: ModeOption = None,
+    partition: PartitionsOption = None,
+    service: ServiceOption = None,
+    token_file: TokenOption = None,
+    slurm_conf: SlurmConfOption = None,
+    folder: FolderOption = None,
+    interval: IntervalOption = None,
+    once: OnceOption = False,
+) -> None:
+    """Carry Advice out on a Slurm cluster; in mode observe (the default) only say what it would do.
+
+    It runs until it is told to end (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the
+    configuration is wrong; 3: with --once, Slurm or the journal could not be reached.
+    """
+    flags: dict[str, object] = {
+        "controller.mode": mode,
+        "controller.partitions": partition or None,
+        "controller.service": service,
+        "controller.token_file": token_file,
+        "controller.slurm_conf": slurm_conf,
+        "controller.folder": None if folder is None else str(Path(folder).absolute()),
+        "controller.interval_seconds": interval,
+    }
+    from relume.config import load_config
+
+    loaded = load_config(config, flags=flags)
+    if context.invoked_subcommand is not None:
+        context.obj = loaded
+        return
+    _run(loaded, once=once)
+
+
+@app.command("install-epilog")
+def install_epilog(
+    context: typer.Context,
+    *,
+    show: Annotated[bool, typer.Option("--print", help="Print the helper.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write it to this file.", show_default=False)
+    ] = None,
+    scontrol: Annotated[
+        str | None,
+        typer.Option("--scontrol", help="Path of scontrol on that host.", show_default=False),
+    ] = None,
+) -> None:
+    """Print or write the EpilogSlurmctld helper, with folder and SLURM_CONF filled in.
+
+    Slurm itself is not touched: the line for slurm.conf goes to standard error.
+    """
+    import os
+
+    from relume.controller.install import NAME, epilog_script
+    from relume.errors import InputError
+
+    if show is (to is not None):
+        raise InputError("install-epilog", expected="either --print or --to FILE")
+    config: Config = context.obj
+    settings = config.settings.controller
+    slurm_conf = settings.slurm_conf or os.environ.get("SLURM_CONF", "")
+    text = epilog_script(Path(settings.folder).absolute(), slurm_conf, scontrol=scontrol)
+    if to is None:
+        typer.echo(text, nl=False)
+    else:
+        to.write_text(text, encoding="utf-8")
+        to.chmod(0o755)
+    path = f"/etc/slurm/{NAME}" if to is None else to.absolute()
+    typer.echo(f"slurm.conf: EpilogSlurmctld={path} (then restart slurmctld)", err=True)
+
+
+def _run(config: Config, *, once: bool) -> None:
+    from relume.controller.folder import ControllerFolder
+    from relume.controller.loop import Controller
+    from relume.errors import ConfigError
+
+    settings = config.settings.controller
+    if settings.mode == "act" and not settings.partitions:
+        raise ConfigError(
+            "controller.partitions",
+            found="none, in mode act",
+            expected="the partitions whose jobs may be touched",
+            hint='name them, or write ["*"] for all',
+        )
+    folder = ControllerFolder(Path(settings.folder))
+    folder.prepare()
+    with doors(settings) as surroundings:
+        controller = Controller(surroundings, folder, settings)
+        try:
+            if once:
+                controller.round()
+            else:
+                controller.run(stop_on_signals())
+        finally:
+            controller.close()
+            folder.close()
+
+
+@contextmanager
+def doors(settings: ControllerSettings) -> Iterator[Doors]:
+    """Open the doors to Slurm and to the service as configured."""
+    from relume.controller.actuator import SlurmActuator
+    from relume.controller.doors import Doors
+    from relume.controller.reader import SlurmReader
+    from relume.controller.service import ServiceClient
+
+    conf = Path(settings.slurm_conf) if settings.slurm_conf else None
+    client = ServiceClient(settings.service, _token(settings))
+    try:
+        yield Doors(SlurmReader(slurm_conf=conf), SlurmActuator(slurm_conf=conf), client)
+    finally:
+        client.close()
+
+
+def stop_on_signals() -> Stop:
+    """Return what says when SIGTERM or SIGINT came; and let the log go to standard error."""
+    import logging
+    import signal
+    import threading
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _token(settings: ControllerSettings) -> str | None:
+    from relume.errors import ConfigError
+
+    if not settings.token_file:
+        return None
+    try:
+        token = Path(settings.token_file).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"controller.token_file {settings.token_file}",
+            found=str(error),
+            expected="a readable file with one token",
+        ) from error
+    if not token or not token.isprintable() or " " in token:
+        raise ConfigError(
+            f"controller.token_file {settings.token_file}",
+            found="no single word",
+            expected="a file with one token",
+        )
+    return token

@@ -1,0 +1,87 @@
+"""The reader on answers that a healthy Slurm never gives; on a real one: tests/e2e."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relume.clock import ManualClock
+from relume.controller.reader import SlurmReader
+from relume.errors import UnreachableError
+from scripted import ScriptedSlurm
+
+JOB = {"job_id": 7, "job_state": "RUNNING", "submit_time": 100, "comment": "x" * 1000}
+WAITING = JOB | {"job_id": 8, "array_job_id": 8, "array_task_string": "1-9", "job_state": "PENDING"}
+
+
+@pytest.fixture
+def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedSlurm:
+    slurm = ScriptedSlurm(tmp_path, monkeypatch)
+    slurm.answers("squeue", json.dumps({"jobs": [JOB, WAITING]}))
+    slurm.answers("scontrol show", "NodeName=n1 Arch=x State=IDLE Partitions=p\n")
+    return slurm
+
+
+def test_a_snapshot_is_dated_by_the_clock_and_asked_for_after_a_ping(
+    scripted: ScriptedSlurm,
+) -> None:
+    snapshot = SlurmReader(clock=ManualClock(5)).snapshot()
+    assert snapshot.taken_at == 5
+    assert [job.job_id for job in snapshot.jobs] == ["7"]
+    assert [node.node for node in snapshot.nodes] == ["n1"]
+    assert scripted.calls()[0] == "scontrol ping"
+
+
+def test_one_job_is_found_also_as_a_waiting_task(scripted: ScriptedSlurm) -> None:
+    reader = SlurmReader()
+    job, task = reader.job("7"), reader.job("8_9")
+    assert job is not None
+    assert task is not None
+    assert (task.job_id, task.raw_job_id, task.state) == ("8_9", 8, "PENDING")
+    assert reader.job("8_10") is None
+    assert reader.job("9") is None
+    assert all(call.startswith(("scontrol ping", "squeue --json")) for call in scripted.calls())
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "words"),
+    [
+        ("scontrol ping", {"stdout": "Slurmctld(primary) at a is DOWN\n", "exit_code": 1}, "DOWN"),
+        ("scontrol ping", {"stderr": "Munge encode failed", "exit_code": 1}, "Munge encode failed"),
+        ("squeue", {"stderr": "Socket timed out", "exit_code": 1}, "exit code 1: Socket timed out"),
+        ("squeue", {"stdout": '{"errors": [{"description": "no"}], "jobs": []}'}, "found no;"),
+        ("squeue", {"stdout": '{"jobs": [{"job_id"'}, "jobs as JSON"),
+        ("squeue", {"stdout": ""}, "jobs as JSON"),
+    ],
+)
+def test_no_answer_is_never_an_empty_one(
+    scripted: ScriptedSlurm, command: str, answer: dict[str, Any], words: str
+) -> None:
+    scripted.answers(command, **answer)
+    reader = SlurmReader()
+    with pytest.raises(UnreachableError, match=words):
+        reader.snapshot()
+    with pytest.raises(UnreachableError, match=words):
+        reader.job("7")
+
+
+def test_nodes_that_cannot_be_read_are_an_error(scripted: ScriptedSlurm) -> None:
+    scripted.answers("scontrol show", "what?\n")
+    with pytest.raises(UnreachableError, match="a node in one line"):
+        SlurmReader().snapshot()
+
+
+def test_accounting_that_is_off_or_unreadable_is_not_an_empty_history(
+    scripted: ScriptedSlurm,
+) -> None:
+    scripted.answers("sacct", stderr="Slurm accounting storage is disabled", exit_code=1)
+    with pytest.raises(UnreachableError, match="storage is disabled"):
+        SlurmReader().accounting("7")
+    scripted.answers("sacct", "7|7|RUNNING\n")
+    with pytest.raises(UnreachableError, match="rows of"):
+        SlurmReader().accounting("7")
+    scripted.answers("sacct", "")
+    assert SlurmReader().accounting("7") == []

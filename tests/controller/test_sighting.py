@@ -1,0 +1,103 @@
+"""Which job it is: by marker, by what was seen, as a new one, or not to be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlling import KEY, NOW, SECOND, T0, T1, make_held, make_job, remember, seen
+from relume.controller.facts import Memory, Sighting
+from relume.controller.marker import Marker, with_marker
+from relume.controller.sighting import sight
+from relume.identity import JobKey
+from relume.slurm.job import SlurmJob
+
+RUNNING_ONCE = seen()
+MARKED = with_marker(None, Marker(T0, (T0,)))
+
+
+def looked(job: SlurmJob, *what: Sighting, **named: str) -> Sighting | None:
+    return sight(job, "lab", remember(*what), named, NOW)
+
+
+def test_a_new_job_is_itself() -> None:
+    assert looked(make_job()) == seen(running_at=NOW)
+    pending = looked(make_job(state="PENDING", nodes=(), start_time=None))
+    assert pending == seen(running_at=None, nodes=())
+
+
+def test_the_run_is_the_one_of_the_comment() -> None:
+    job = make_job(comment='{"APS": {"auto_resume_mode": "requeue"}}')
+    assert looked(job) == seen(running_at=NOW, run=str(KEY))
+
+
+@pytest.mark.parametrize("comment", [None, "debug", '{"a": 1}'])
+def test_a_job_without_opt_in_is_not_remembered(comment: str | None) -> None:
+    assert looked(make_job(comment=comment)) is None
+    assert looked(make_job(comment=comment), RUNNING_ONCE) is None
+
+
+def test_it_learns_nodes_and_first_moments_only() -> None:
+    before = seen(running_at=None, nodes=("node1",))
+    assert looked(make_job(), before) == seen(running_at=NOW)
+    assert looked(make_job(nodes=()), RUNNING_ONCE) == RUNNING_ONCE
+    held = looked(make_held(), RUNNING_ONCE)
+    assert held == seen(1, held_at=NOW)
+    assert looked(make_held(), RUNNING_ONCE, seen(1)) == seen(1)
+    failed = make_job(state="FAILED")
+    assert looked(failed) == seen(running_at=None)
+
+
+def test_a_marker_names_the_job_whatever_its_submit_time() -> None:
+    job = make_held(restart_count=5, submit_time=T1, admin_comment=MARKED)
+    found = looked(job)
+    assert found is not None
+    assert found.attempt == f"{KEY}.5"
+
+
+def test_a_marker_of_the_future_is_not_believed() -> None:
+    late = with_marker(None, Marker(T1, (T1,)))
+    found = looked(make_job(admin_comment=late))
+    assert found is not None
+    assert found.key == KEY
+
+
+def test_the_next_attempt_of_what_ran_is_the_same_job() -> None:
+    found = looked(make_held(), RUNNING_ONCE)
+    assert found is not None
+    assert found.key == KEY
+
+
+@pytest.mark.parametrize(
+    ("job", "before"),
+    [
+        (make_held(), None),
+        (make_held(), seen(running_at=None)),
+        (make_held(restart_count=2), RUNNING_ONCE),
+        (make_held(user="eve"), RUNNING_ONCE),
+        (make_held(submit_time=T0 - 60 * SECOND), RUNNING_ONCE),
+    ],
+)
+def test_a_requeued_job_that_was_not_seen_running_is_nobodys(
+    job: SlurmJob, before: Sighting | None
+) -> None:
+    assert looked(job, *([] if before is None else [before])) is None
+
+
+def test_a_job_id_that_was_given_out_again_is_a_new_job() -> None:
+    found = looked(make_job(submit_time=T1), RUNNING_ONCE)
+    assert found is not None
+    assert found.key == JobKey("lab", "7", T1)
+
+
+def test_the_service_names_running_jobs_only() -> None:
+    running = make_job(restart_count=1, submit_time=T1)
+    found = sight(running, "lab", Memory(), {"7": f"{KEY}.1"}, NOW)
+    assert found is not None
+    assert found.key == KEY
+    assert sight(make_held(), "lab", Memory(), {"7": f"{KEY}.1"}, NOW) is None
+    for name in (f"{KEY}.2", "other/7@1.1", "lab/8@1.1", "nonsense"):
+        assert sight(running, "lab", Memory(), {"7": name}, NOW) is None
+
+
+def test_an_id_of_several_jobs_is_none() -> None:
+    assert looked(make_job(job_id="7_[1-3]", state="PENDING")) is None

@@ -1,0 +1,46 @@
+"""`docs/api.md` and `docs/formats/ledger.md` name everything there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from relume.errors import InputError, UnreachableError
+from relume.serve import ledger as ledger_package
+from relume.serve.ledger.errors import AdviceConflictError, ConflictError
+from relume.serve.ledger.tables import METADATA
+from serving import Service
+
+
+def test_every_route_is_described_and_no_other(repository: Path, service: Service) -> None:
+    page = (repository / "docs/api.md").read_text()
+    named = set(re.findall(r"\b(GET|PUT|POST) (/[\w/{}]+)", page))
+    paths = service.open.get("/openapi.json").json()["paths"]
+    assert named == {(method.upper(), path) for path in paths for method in paths[path]}
+
+
+def test_every_problem_is_described_and_no_other(repository: Path) -> None:
+    page = (repository / "docs/api.md").read_text()
+    named = set(re.findall(r"^\| `(\w+)` \| \d{3} \|", page, re.MULTILINE))
+    every = [getattr(ledger_package, name) for name in ledger_package.__all__ if "Error" in name]
+    inside = {ConflictError, AdviceConflictError}  # a base, and one that no route can raise
+    answered = {InputError, UnreachableError, *every} - inside
+    assert named == {error.error_type for error in answered}
+
+
+def test_every_metric_is_described_and_no_other(repository: Path, service: Service) -> None:
+    page = (repository / "docs/api.md").read_text()
+    named = set(re.findall(r"^\| `(relume_\w+)` \|", page, re.MULTILINE))
+    printed = re.findall(r"^# HELP (\w+)", service.open.get("/metrics").text, re.MULTILINE)
+    assert named == {name for name in printed if not name.endswith("_created")}
+
+
+@pytest.mark.parametrize("table", METADATA.tables)
+def test_every_column_is_described_and_no_other(repository: Path, table: str) -> None:
+    page = (repository / "docs/formats/ledger.md").read_text()
+    section = page.split(f"## {table}\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| ([a-z_, ]+) \| (?:text|integer|boolean)", section, re.MULTILINE)
+    named = [name for cell in cells for name in cell.split(", ")]
+    assert sorted(named) == sorted(METADATA.tables[table].columns.keys())
