@@ -230,6 +230,45 @@ source = "the site's solver"
     assert (verdict["kind"], verdict["cause"]) == ("crash", "site_licence")
 
 
+def test_a_path_that_cannot_be_read_hides_no_other_verdict(failed_log: Path) -> None:
+    empty = failed_log.with_name("empty.log")
+    empty.touch()
+    result = run(str(failed_log), str(empty), "missing.log", "--json")
+    assert result.exit_code == 2
+    assert [v["kind"] for v in json.loads(result.stdout)["verdicts"]] == ["crash"]
+    assert "empty.log is empty" in result.stderr
+    assert "missing.log" in result.stderr
+    nothing = run(str(empty), "missing.log")
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
+
+
+def test_an_empty_standard_input_is_an_empty_log() -> None:
+    assert "the log - is empty" in refused("-", stdin=b"")
+
+
+def test_cases_as_one_document() -> None:
+    case = json.dumps({"id": "a", "text": [OOM]}).encode()
+    record = json.loads(run("--cases", "-", "--json", stdin=case).stdout)
+    assert record["schema_version"] == 1
+    assert [v["kind"] for v in record["verdicts"]] == ["crash"]
+
+
+def test_a_site_rule_cannot_stall_on_a_hostile_line(tmp_path: Path) -> None:
+    rules, log = tmp_path / "site.toml", tmp_path / "a.log"
+    rule = (
+        'category = "site"\n[[signature]]\nid = "boom"\nrole = "root"\ntier = "exception"\n'
+        'kind = "crash"\ndomain = "platform"\nretry = "yes"\nsummary = "It went boom."\n'
+        "patterns = ['boom failed']\nsource = 'the site'\n"
+        "positive = ['ab boom failed', 'aab boom failed']\nnegative = ['boom', 'failed']\n"
+    )
+    rules.write_text(rule + "verify = '^(?:a|a)*b'\n")
+    log.write_text("a" * 3000 + " boom failed\nab boom failed\n")
+    [verdict] = document(str(log), "--rules", str(rules))["verdicts"]
+    assert (verdict["cause"], verdict["root_cause_line"]) == ("boom", 1)
+    rules.write_text(rule + "verify = '^(?!x)a'\n")
+    assert "no look-around" in refused(str(log), "--rules", str(rules))
+
+
 def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(f"{OOM} \x9b31m \x07\x00\n")
@@ -248,7 +287,7 @@ def test_bad_usage_is_refused_with_one_message(tmp_path: Path, failed_log: Path)
     assert "no such file" in refused(str(tmp_path / "missing.log"))
     assert "--cases takes no other path" in refused("--cases", "x", str(failed_log))
     assert "can't be used together" in refused(str(failed_log), "--json", "--jsonl")
-    assert "did you mean hyperscan?" in refused(str(failed_log), "--engine", "hyperscam")
+    assert "did you mean 'hyperscan'?" in refused(str(failed_log), "--engine", "hyperscam")
 
 
 def test_a_configuration_with_an_unknown_key_is_refused_with_the_nearest_name(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 import typer
@@ -9,6 +11,8 @@ import typer
 from relume import __version__
 from relume.cli import bench, config, demo, diagnose, rules
 from relume.errors import RelumeError
+
+EXIT_USAGE = 2
 
 app = typer.Typer(
     name="relume",
@@ -33,11 +37,16 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; a known error becomes one message and its exit code."""
+    # A reader that has enough (`| head`) ends us as it ends any other program.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except RelumeError as error:
         typer.echo(f"relume: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        typer.echo(f"relume: cannot write the output; found {error.strerror or error}", err=True)
+        os._exit(EXIT_USAGE)  # what is buffered can't be written either
