@@ -33,7 +33,7 @@ TAIL_BYTES = 32 * 1024
 class AttemptAnalysis:
     """Feeds the lines of one attempt to signatures and progress, and diagnoses what was seen.
 
-    Holds bounded state: an episode, a progress tracker and the tail of each log.
+    Holds bounded state: an episode, a progress tracker and the last block read.
     """
 
     def __init__(
@@ -47,11 +47,13 @@ class AttemptAnalysis:
         self._raised = catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
-        self._tails: dict[str, tuple[Block, LineParser]] = {}
+        self._open: tuple[Block, LineParser] | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
-        self._tails[block.file] = (block, parser)
+        if self._open is not None and self._open[0].file != block.file:
+            self._read_tail(*self._open)
+        self._open = (block, parser)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         for start, end, patterns in self._engine.scan(data):
@@ -68,8 +70,8 @@ class AttemptAnalysis:
 
     def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards."""
-        for block, parser in self._tails.values():
-            self._read_tail(block, parser)
+        if self._open is not None:
+            self._read_tail(*self._open)
         return diagnose(self._episode.build(assess(self._tracker)), settings)
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:

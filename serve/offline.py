@@ -127,10 +127,12 @@ class Analyzer:
         text = (
             line
             for block in read_blocks(source.path, skipped=skipped)
-            for line in block.data.decode("utf-8", "replace").splitlines()
+            for line in block.data.decode("utf-8", "replace").split("\n")
         )
-        rows = read_rows(text, skipped)
-        if rows:  # requeues give several rows of one job: the last one is this attempt's
+        rows = read_rows(text, skipped, zone=self._zone)
+        if len({row.job_id for row in rows}) == 1:
+            # Requeues give several rows of one job: the last one is this attempt's. Rows of
+            # several jobs don't say which of them wrote these logs.
             analysis.note_scheduler(_facts(rows[-1]))
 
 
