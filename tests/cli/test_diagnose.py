@@ -138,13 +138,17 @@ def test_a_case_line_may_hold_line_breaks() -> None:
     assert json.loads(result.stdout)["root_cause_line"] == 1
 
 
-def test_records_before_a_bad_case_are_printed_and_the_bad_one_is_named(tmp_path: Path) -> None:
+def test_a_bad_case_is_named_and_nothing_is_printed(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     path.write_text('{"id": "a", "text": ["x"]}\n{"id": 7}\n')
-    result = run("--cases", str(path), "--jsonl")
-    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["a"]
-    assert isinstance(result.exception, RelumeError)
-    assert f"{path}:2 is no case" in str(result.exception)
+    assert f"{path}:2 is no case" in refused("--cases", str(path), "--jsonl")
+
+
+def test_cases_with_a_mark_of_order_and_bytes_that_were_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    case = json.dumps({"id": "a", "text": ["broken \udcff", OOM]})
+    path.write_bytes(b"\xef\xbb\xbf" + case.encode())
+    assert json.loads(run("--cases", str(path), "--jsonl").stdout)["root_cause_line"] == 1
 
 
 def test_compressed_logs_and_standard_input_give_the_same_verdict(failed_log: Path) -> None:

@@ -148,7 +148,8 @@ def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object
     from relume.ingest.cases import read_cases
     from relume.records import case_record
 
-    for case in read_cases(path):
+    # All records are read before the first verdict is printed: bad input leaves no half output.
+    for case in list(read_cases(path)):
         yield case_record(analyzer.diagnose_lines(case.id, case.text))
 
 
