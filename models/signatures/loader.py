@@ -81,6 +81,8 @@ def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Tra
         for item in _toml_files(files("relume.models.signatures") / "catalogue"):
             yield f"catalogue/{item.name}", item, True
     for path in site:
+        if path.is_dir() and not _toml_files(path):
+            raise RuleError(f"{path}: no rules", found="no *.toml in the folder")
         for item in _toml_files(path) if path.is_dir() else [path]:
             yield str(item), item, False
 
