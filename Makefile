@@ -78,5 +78,5 @@ lock: $(ENV) ## Pin what pyproject.toml asks for in requirements.lock
 
 .PHONY: clean
 clean: ## Remove everything that make and the tools made, .venv included
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build relume-demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,9 +36,13 @@ def run(data: Path | None) -> BenchResult:
     corpus = failure_cases.load(folder)
     healthy = mlperf.first_lines(mlperf.load(folder), HEALTHY_LINES)
     analyzer = Analyzer()
-    plain, usage = measured(lambda: _pass(analyzer, corpus.cases))
     copies = perturb(corpus.cases, healthy)
-    perturbed = {name: _pass(analyzer, made) for name, made in copies.items()}
+    (plain, perturbed), usage = measured(
+        lambda: (
+            _pass(analyzer, corpus.cases),
+            {name: _pass(analyzer, made) for name, made in copies.items()},
+        )
+    )
     originals = {case.id: case for case in corpus.cases}
     paired = [_pass(analyzer, [originals[copy.id] for copy in made]) for made in copies.values()]
     measures = _measures(plain)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from relume import __version__
 from relume.benchmarks.corpora import failure_cases, mlperf
+from relume.benchmarks.demo.frameworks import megatron
+from relume.benchmarks.demo.world import make_world
 from relume.benchmarks.machine import (
     REFERENCE_MB_PER_SECOND,
     VOID_BELOW,
@@ -26,6 +28,7 @@ from relume.ingest.attempts import find_attempts
 from relume.serve.offline import Analyzer
 
 LINES = 200_000
+DENSE_LINES = 20_000
 ROUNDS = 5
 MEMORY_BAR_BYTES = 300e6
 """Memory a diagnosis may use, with the interpreter and all libraries."""
@@ -44,18 +47,23 @@ def run(data: Path | None) -> BenchResult:
         mixed = Path(work) / "mixed.log"
         size = _write_mixed(mixed, logs, cases)
         rounds = _diagnose(analyzer, mixed)
+        dense = {
+            name: _rate(_diagnose(analyzer, path), DENSE_LINES)
+            for name, path in _write_dense(Path(work), cases).items()
+        }
         peak = _peak_of_command(mixed)
     last = rounds[-1]
     reference = reference_rate()
     slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
-    rate = statistics.median(LINES / usage.cpu_seconds for usage in rounds)
+    rate = _rate(rounds, LINES)
     return BenchResult(
         id="diagnose-speed",
         version=__version__,
         machine=describe(),
         corpus={"name": "mixed lines", "hash": f"{logs.hash}+{cases.hash}", "lines": LINES},
         measures={
-            "lines_per_cpu_second": round(rate),
+            "lines_per_cpu_second": rate,
+            **dense,
             "mb_per_cpu_second": round(size / 1e6 * rate / LINES, 1),
             "start_up_cpu_seconds": round(start_up.cpu_seconds, 3),
             "peak_rss_bytes": peak,
@@ -75,6 +83,23 @@ def _write_mixed(path: Path, logs: mlperf.HealthyLogs, cases: failure_cases.Corp
     sources.append([line.encode() + b"\n" for case in cases.cases for line in case.text])
     endless = itertools.cycle(itertools.chain.from_iterable(sources))
     return path.write_bytes(b"".join(itertools.islice(endless, LINES)))
+
+
+def _write_dense(folder: Path, cases: failure_cases.Corpus) -> dict[str, Path]:
+    """Write logs in which every line is worth a look: step lines, and lines of failures."""
+    steps = megatron(make_world("speed"), DENSE_LINES)
+    failures = itertools.cycle([line for case in cases.cases for line in case.text])
+    kinds = {"all_step_lines_per_cpu_second": steps, "all_failure_lines_per_cpu_second": failures}
+    paths = {}
+    for name, lines in kinds.items():
+        paths[name] = folder / f"{name}.log"
+        text = "\n".join(itertools.islice(lines, DENSE_LINES))
+        paths[name].write_text(text + "\n", encoding="utf-8")
+    return paths
+
+
+def _rate(rounds: list[Usage], lines: int) -> int:
+    return round(statistics.median(lines / usage.cpu_seconds for usage in rounds))
 
 
 def _peak_of_command(path: Path) -> int:

@@ -1,38 +1,29 @@
 """Which files make an attempt: a file is one, a folder is one, `-` is one.
 
 What a file is (job log, kernel log, controller log, accounting rows, dump) is told by its content,
-not by its name.
+not by its name. Names only keep out what is no log: hidden files, source code, documents.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from relume.errors import InputError
-from relume.ingest.opening import STDIN, is_binary, is_special, probe
-from relume.ingest.sacct import is_sacct
+from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, is_dump
+from relume.ingest.opening import STDIN, is_binary, is_special, probe, probe_stdin
 from relume.ingest.skips import SkipCounts
 
-KERNEL = "kernel"
-SLURMCTLD = "slurmctld"
-SACCT = "sacct"
-JOB = "stdout"
-_KERNEL_LINE = re.compile(
-    r"^(?:\[ *\d+\.\d+\]|\[\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\]"
-    r"|.{0,80}\bkernel: |.{0,60}\bNVRM: |<\d+>)",
-    re.MULTILINE,
-)
-_SLURMCTLD_LINE = re.compile(
-    r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*\] (?:error: |debug\d?: |sched: |_slurm_rpc_|Node |"
-    r"Killing |validate_|node |backfill: |slurmctld |agent)",
-    re.MULTILINE,
-)
-_MOSTLY = 0.5
-"""Share of lines that decide what a file is: job logs quote kernel lines now and then."""
+__all__ = ["JOB", "KERNEL", "SACCT", "SLURMCTLD", "AttemptInput", "SourceFile", "find_attempts"]
+
+_SOURCES = {".c", ".cc", ".cpp", ".cu", ".cuh", ".go", ".h", ".hpp", ".js", ".py", ".rs"}
+_SCRIPTS = {".cfg", ".ini", ".ipynb", ".sbatch", ".sh", ".toml", ".yaml", ".yml"}
+_DOCUMENTS = {".css", ".diff", ".html", ".md", ".patch", ".rst"}
+NO_LOGS = frozenset(_SOURCES | _SCRIPTS | _DOCUMENTS)
+"""Suffixes of what a folder holds besides logs: the errors in such texts never happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +35,13 @@ class SourceFile:
 
     @property
     def modified(self) -> float | None:
-        """When it was last written (POSIX seconds), null for standard input."""
-        return None if str(self.path) == STDIN else Path(self.path).stat().st_mtime
+        """When it was last written (POSIX seconds), null for standard input or when it is gone."""
+        if str(self.path) == STDIN:
+            return None
+        try:
+            return Path(self.path).stat().st_mtime
+        except OSError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +56,9 @@ class AttemptInput:
 def find_attempts(paths: Sequence[Path | str]) -> list[AttemptInput]:
     """Return one attempt for each path.
 
+    The first 64 KiB of each file are read. A folder is read with the folders in it, its files in
+    the order of their names; links that lead out of it are not followed.
+
     Raises
     ------
     InputError
@@ -68,70 +67,75 @@ def find_attempts(paths: Sequence[Path | str]) -> list[AttemptInput]:
     return [_attempt(path) for path in paths]
 
 
-def form_of(start: bytes) -> str:
-    r"""Tell what a log is by its first bytes.
-
-    >>> form_of(b"[  12.345678] NVRM: loading\n[  12.345679] usb 1-1: new device\n")
-    'kernel'
-    """
-    text = start.decode("utf-8", "replace")
-    if is_sacct(text):
-        return SACCT
-    lines = sum(1 for line in text.splitlines() if line.strip())
-    if lines and len(_KERNEL_LINE.findall(text)) > _MOSTLY * lines:
-        return KERNEL
-    if lines and len(_SLURMCTLD_LINE.findall(text)) > _MOSTLY * lines:
-        return SLURMCTLD
-    return JOB
-
-
 def _attempt(path: Path | str) -> AttemptInput:
     if str(path) == STDIN:
-        return AttemptInput("stdin", (SourceFile(STDIN, JOB),))
+        return AttemptInput("stdin", (SourceFile(STDIN, _stdin_form()),))
     path = Path(path)
+    if not _is_utf8(path):
+        raise InputError(
+            f"cannot read {str(path)!r}",
+            found="a name that is no UTF-8",
+            expected="a name that can be printed",
+            hint="rename it, or pass it on standard input with -",
+        )
     try:
-        is_folder = path.is_dir()
-        exists = path.exists()
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
     except OSError as error:
-        raise InputError(f"cannot read {path}", found=error.strerror or str(error)) from error
-    if is_folder:
-        return _folder(path)
-    if not exists:
         raise InputError(
             f"cannot read {path}",
-            found="no such file or folder",
+            found=(error.strerror or str(error)).lower(),
             expected="a log file, a folder, or - for standard input",
             hint="check the path",
-        )
-    return AttemptInput(str(path), (_named_file(path),))
+        ) from error
+    return _folder(path) if is_folder else AttemptInput(str(path), (_named_file(path),))
+
+
+def _stdin_form() -> str:
+    start = probe_stdin()
+    if start is None:
+        return JOB
+    _check_text(start, "standard input")
+    return form_of(start)
 
 
 def _named_file(path: Path) -> SourceFile:
     if is_special(path):
-        return SourceFile(path, JOB)  # a pipe or process substitution that the user named
+        return SourceFile(path, JOB)  # a pipe or process substitution: it can be read only once
     start = probe(path)
+    _check_text(start, str(path))
+    return SourceFile(path, form_of(start))
+
+
+def _check_text(start: bytes, name: str) -> None:
     if not start:
-        raise InputError(f"the log {path} is empty", expected="at least one line of text")
+        raise InputError(f"the log {name} is empty", expected="at least one line of text")
+    if is_dump(start):
+        raise InputError(
+            f"cannot read {name} as a log",
+            found="a collective dump, which is not read yet",
+            expected="text",
+            hint="name the job's output file",
+        )
     if is_binary(start):
         raise InputError(
-            f"cannot read {path} as a log",
+            f"cannot read {name} as a log",
             found="binary data",
             expected="text, or text compressed with gzip or zstd",
             hint="name the job's output file",
         )
-    return SourceFile(path, form_of(start))
 
 
 def _folder(folder: Path) -> AttemptInput:
     skipped = SkipCounts()
     files = [
-        file for path in _walk(folder, skipped) if (file := _source(path, skipped)) is not None
+        SourceFile(path, form)
+        for path in _members(folder, skipped)
+        if (form := _form(path, skipped)) is not None
     ]
-    if not any(file.form != SACCT for file in files):
-        found = ", ".join(f"{count} x {reason}" for reason, count in skipped.items())
+    if all(file.form == SACCT for file in files):
         raise InputError(
             f"no log in {folder}",
-            found=found or "no readable file",
+            found=str(skipped) or "no readable file",
             expected="at least one text file",
             hint="name the folder that holds the job's output",
         )
@@ -139,42 +143,77 @@ def _folder(folder: Path) -> AttemptInput:
     return AttemptInput(str(folder), tuple(files), skipped)
 
 
+def _members(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
+    """Files below `folder`, each once, whatever links name it besides."""
+    seen: set[tuple[int, int]] = set()
+    for path in sorted(_walk(folder, skipped), key=lambda path: (path.is_symlink(), path)):
+        try:
+            status = path.stat()
+        except OSError:
+            skipped.add("unreadable")
+            continue
+        if (status.st_dev, status.st_ino) in seen:
+            skipped.add("same_file")
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        yield path
+
+
 def _walk(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
-    """Files below `folder`, sorted; hidden ones and links that lead out of it are left out."""
+    """Files below `folder`; hidden ones and links that lead out of it are left out."""
     root = folder.resolve()
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+    for place, folders, names in os.walk(folder, onerror=lambda _: skipped.add("unreadable")):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for name in (*names, *links):
             path = Path(place, name)
             if name.startswith("."):
                 continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
+            if path.is_symlink() and not _leads_inside(path, root):
                 skipped.add("link_out")
-            else:
+            elif name in names:
                 yield path
 
 
-def _source(path: Path, skipped: SkipCounts) -> SourceFile | None:
+def _leads_inside(link: Path, root: Path) -> bool:
     try:
-        reason = _unreadable_reason(path)
+        return link.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):
+        return False  # leads nowhere, or round in circles
+
+
+def _form(path: Path, skipped: SkipCounts) -> str | None:
+    """What a file of a folder is; null when it is left out, and counted."""
+    try:
+        reason = _outer_reason(path)
         start = b"" if reason else probe(path)
     except (OSError, InputError):
         reason, start = "unreadable", b""
-    reason = reason or _content_reason(path, start)
-    if reason is not None:
-        skipped.add(reason)
-        return None
-    return SourceFile(path, form_of(start))
+    reason = reason or _content_reason(start)
+    if reason is None:
+        return form_of(start)
+    skipped.add(reason)
+    return None
 
 
-def _unreadable_reason(path: Path) -> str | None:
+def _outer_reason(path: Path) -> str | None:
+    if not _is_utf8(path):
+        return "name_not_utf8"
+    if path.suffix.lower() in NO_LOGS:
+        return "not_a_log"
     return "special_file" if is_special(path) else None
 
 
-def _content_reason(path: Path, start: bytes) -> str | None:
+def _content_reason(start: bytes) -> str | None:
     if not start:
         return "empty"
-    if not is_binary(start):
-        return None
-    is_dump = b"pg_config" in start or b"collective_seq_id" in start or "nccl_trace" in path.name
-    return "dump_not_read_yet" if is_dump else "binary"
+    if is_dump(start):
+        return "dump_not_read_yet"
+    return "binary" if is_binary(start) else None
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether a name can be printed; other bytes are surrogates, which no JSON holds."""
+    return str(path).isascii() or not any(
+        "\ud800" <= character <= "\udfff" for character in str(path)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,14 +40,19 @@ def read_cases(path: Path) -> Iterator[CaseRecord]:
         ) from error
     with stream:
         for number, line in enumerate(stream, start=1):
-            if line.strip():
-                yield _decode(decoder, line, f"{path}:{number}")
+            record = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if record.strip():
+                yield _decode(decoder, record, f"{path}:{number}")
 
 
 def _decode(decoder: msgspec.json.Decoder[CaseRecord], line: bytes, where: str) -> CaseRecord:
     try:
-        return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            return decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # json.dumps writes undecodable bytes of a log as lone surrogates, which msgspec refuses
+            return msgspec.convert(json.loads(line), CaseRecord)
+    except (msgspec.ValidationError, ValueError) as error:
         raise InputError(
             f"{where} is no case",
             found=str(error),

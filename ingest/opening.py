@@ -82,7 +82,7 @@ def probe(path: Path) -> bytes:
     Leading NULs are passed over: a job's output file that was truncated at a requeue begins with a
     hole when a process of the old attempt goes on writing.
     """
-    return _first_text(_chunks(path, None))
+    return _first_text(_chunks(path, None, PROBE_BYTES))
 
 
 def probe_stdin() -> bytes | None:
@@ -105,7 +105,7 @@ def is_binary(start: bytes) -> bool:
         return True
     if _SAFETENSORS.match(start):
         return True
-    text = _HOLE.sub(b"", start)
+    text = _HOLE.sub(b"", start) if b"\x00" in start else start
     control = len(text) - len(text.translate(None, _CONTROL))
     return control > MAX_CONTROL_SHARE * len(text) or (bool(start) and not text)
 
@@ -130,12 +130,14 @@ def _first_text(chunks: Iterable[bytes]) -> bytes:
     return taken[:PROBE_BYTES]
 
 
-def _chunks(path: Path | str, skipped: SkipCounts | None) -> Iterator[bytes]:
+def _chunks(
+    path: Path | str, skipped: SkipCounts | None, read_bytes: int = READ_BYTES
+) -> Iterator[bytes]:
     """Decoded bytes of a log; damage after the first of them ends it, and is counted."""
     is_empty = True
     with _open(path) as stream:
         try:
-            for chunk in _decoded(iter(lambda: stream.read1(READ_BYTES), b"")):  # type: ignore[attr-defined]
+            for chunk in _decoded(iter(lambda: stream.read1(read_bytes), b"")):  # type: ignore[attr-defined]
                 yield chunk
                 is_empty = False
         except _DAMAGE as error:
@@ -183,15 +185,14 @@ def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Decompress all members; their padding with NULs is passed over."""
     member, begun = _gzip_member(), False
     for data in chunks:
-        rest, more = data if begun else data.lstrip(b"\x00"), False
-        while rest or more:
+        rest = data if begun else data.lstrip(b"\x00")
+        while rest:
             begun = True
-            text = member.decompress(rest, READ_BYTES)
-            if text:
+            if text := member.decompress(rest, READ_BYTES):
                 yield text
-            rest, more = member.unconsumed_tail, len(text) == READ_BYTES
+            rest = member.unconsumed_tail
             if member.eof:
-                rest, more = member.unused_data.lstrip(b"\x00"), False
+                rest = member.unused_data.lstrip(b"\x00")
                 member, begun = _gzip_member(), False
     if begun:
         raise EOFError("the last gzip member has no end")

@@ -65,6 +65,8 @@ _AFTER_CLOCK = _LATER | _dispatch(
     (">", grammar.ANGLED_AFTER_CLOCK),
     (string.ascii_letters, (*grammar.WORDED, *grammar.WORDED_AFTER_CLOCK)),
 )
+_AFTER_STAMP = _AFTER_CLOCK | {digit: _FIRST[digit] for digit in string.digits}
+"""A log collector's stamp comes even before a launcher's label."""
 
 
 def parse_prefix(text: str) -> Prefix:
@@ -92,13 +94,16 @@ def parse_prefix(text: str) -> Prefix:
             if name not in values and (value := found[group]) is not None:
                 values[name] = value
         position = found.end()
-        tables = _AFTER_CLOCK if _is_loggers(values.get("clock", "")) else _LATER
+        tables = _tables_after(values)
     return _prefix(position, values) if position else _NOTHING
 
 
-def _is_loggers(clock: str) -> bool:
-    """Whether a clock has a dashed or slashed date; those of kernels, syslog and glog have none."""
-    return "-" in clock[:5] or "/" in clock[:5]
+def _tables_after(values: dict[str, Any]) -> dict[str, Table]:
+    clock = values.get("clock", "")
+    if "-" not in clock[:5] and "/" not in clock[:5]:
+        return _LATER  # no clock, or one of a kernel, syslog or glog
+    is_stamp = clock[10:11] == "T" and len(values) == 1
+    return _AFTER_STAMP if is_stamp else _AFTER_CLOCK
 
 
 def _prefix(length: int, values: dict[str, Any]) -> Prefix:

@@ -47,7 +47,8 @@ class SkipCounts:
         """Count something that was not read; `reason` must be a key of `REASONS`."""
         if reason not in REASONS:
             raise KeyError(reason)
-        self._counts[reason] += count
+        if count:
+            self._counts[reason] += count
 
     def merge(self, other: SkipCounts) -> None:
         """Add the counts of `other`."""

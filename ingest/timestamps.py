@@ -84,8 +84,8 @@ class Clock:
             return None
         if fields.get("year") is None:
             return self._without_year(fields)
-        year = int(fields["year"])
-        time = self._at(fields, year if year > 99 else year + _CENTURY)  # noqa: PLR2004
+        year = fields["year"]
+        time = self._at(fields, int(year) if len(year) == len("yyyy") else int(year) + _CENTURY)
         self._last_full = self._last_full if time is None else time
         return time
 

@@ -12,13 +12,14 @@ from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.builder import EpisodeBuilder
+from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.signatures.engine import Engine
-from relume.models.signatures.matcher import Matcher
-from relume.serve.scanplan import Located, ScanPlan
+from relume.models.signatures.hit import Hit
+from relume.serve.scanplan import Located, Scanner
+from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, find_raised
 from relume.verdict import Verdict
 
 MAX_TEXT = 16 * 1024
@@ -32,7 +33,7 @@ TAIL_BYTES = 32 * 1024
 class AttemptAnalysis:
     """Feeds the lines of one attempt to signatures and progress, and diagnoses what was seen.
 
-    Holds bounded state: an episode, a progress tracker and the tail of each log. `new_steps` counts
+    Holds bounded state: an episode, a progress tracker and the last block read. `new_steps` counts
     the lines that showed a new step; `first_step` and `last_step` are null without a number.
     """
 
@@ -41,24 +42,32 @@ class AttemptAnalysis:
         name: str,
         files: Sequence[str],
         *,
-        scanner: tuple[Engine, ScanPlan, Matcher],
+        scanner: Scanner,
     ) -> None:
-        self._engine, self._plan, self._matcher = scanner
+        self._engine, self._plan, self._matcher, catalogue = scanner
+        self._raised = catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
-        self._tails: dict[str, tuple[Block, LineParser]] = {}
+        self._open: tuple[Block, LineParser] | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
-        self._tails[block.file] = (block, parser)
+        if self._open is not None and self._open[0].file != block.file:
+            self._read_tail(*self._open)
+        self._open = (block, parser)
+        self._episode.note_file(block.file)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         for start, end, patterns in self._engine.scan(data):
             text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
-            self._take(parse(text, block.line_at(start), block.byte_offset_at(start)), patterns)
+            line = parse(text, block.line_at(start), block.byte_offset_at(start))
+            if self._take(line, patterns) and self._raised is not None:
+                raised = find_raised(block, end + 1, parser, line)
+                if raised is not None:
+                    self._episode.add_hit(Hit(self._raised, raised, {}))
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
@@ -66,21 +75,28 @@ class AttemptAnalysis:
 
     def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards."""
-        for block, parser in self._tails.values():
-            self._read_tail(block, parser)
+        if self._open is not None:
+            self._read_tail(*self._open)
         return diagnose(self._episode.build(assess(self._tracker)), settings)
 
-    def _take(self, line: LogLine, patterns: Sequence[int]) -> None:
+    def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
+        """Take one candidate line; return whether a traceback begins with it."""
         located = self._plan.split(patterns)
+        begins_traceback = False
         if located.signatures:
-            for hit in self._matcher.match(line, located.signatures):
+            hits = self._matcher.match(line, located.signatures)
+            for hit in hits:
+                if hit is not hits[0] and is_generic(hit):
+                    break  # another rule knows this line better, and those after say even less
                 self._episode.add_hit(hit)
+                begins_traceback = begins_traceback or hit.signature.id == TRACEBACK_RULE
         if located.progress or located.user_progress:
             self._take_progress(line, located)
         if located.markers:
             self._take_marker(line, located.markers)
         if located.places:
             self._take_place(line)
+        return begins_traceback
 
     def _take_progress(self, line: LogLine, located: Located) -> None:
         forms = (self._plan.user_formats[i] for i in located.user_progress)

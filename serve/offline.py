@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from relume.errors import RelumeError
+from relume.errors import InputError, RelumeError
 from relume.features.progress.formats import ProgressFormat
 from relume.ingest.attempts import SACCT, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
@@ -20,7 +20,7 @@ from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 from relume.serve.analysis import AttemptAnalysis
-from relume.serve.scanplan import make_plan
+from relume.serve.scanplan import Scanner, make_plan
 from relume.slurm.hostlists import expand
 from relume.verdict import Verdict
 
@@ -66,7 +66,12 @@ class Analyzer:
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
         plan = make_plan(self.catalogue, user_formats)
-        self._scanner = (build_engine(plan.patterns, prefer=engine), plan, Matcher(self.catalogue))
+        self._scanner = Scanner(
+            build_engine(plan.patterns, prefer=engine),
+            plan,
+            Matcher(self.catalogue),
+            self.catalogue,
+        )
 
     def begin(self, name: str, files: Sequence[str]) -> AttemptAnalysis:
         """Start the analysis of one attempt whose logs will be fed block by block."""
@@ -107,8 +112,14 @@ class Analyzer:
         parser = LineParser(
             str(source.path), stream=source.form, zone=self._zone, modified=source.modified
         )
+        is_empty = True
         for block in read_blocks(source.path, skipped=skipped):
             analysis.feed(block, parser)
+            is_empty = False
+        if is_empty:  # standard input and pipes can't be looked at before they are read
+            raise InputError(
+                f"the log {source.path} is empty", expected="at least one line of text"
+            )
 
     def _read_accounting(
         self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
@@ -116,10 +127,12 @@ class Analyzer:
         text = (
             line
             for block in read_blocks(source.path, skipped=skipped)
-            for line in block.data.decode("utf-8", "replace").splitlines()
+            for line in block.data.decode("utf-8", "replace").split("\n")
         )
-        rows = read_rows(text, skipped)
-        if rows:  # requeues give several rows of one job: the last one is this attempt's
+        rows = read_rows(text, skipped, zone=self._zone)
+        if len({row.job_id for row in rows}) == 1:
+            # Requeues give several rows of one job: the last one is this attempt's. Rows of
+            # several jobs don't say which of them wrote these logs.
             analysis.note_scheduler(_facts(rows[-1]))
 
 

@@ -10,7 +10,18 @@ from relume.features.progress.formats import ProgressFormat
 from relume.features.progress.markers import MARKER_LOCATE
 from relume.features.progress.parse import LOCATE
 from relume.models.diagnosis.places import PLACE_PATTERNS
+from relume.models.signatures.engine import Engine
+from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
+
+
+class Scanner(NamedTuple):
+    """What reads the lines of an attempt, made once a process."""
+
+    engine: Engine
+    plan: ScanPlan
+    matcher: Matcher
+    catalogue: Catalogue
 
 
 class Located(NamedTuple):

@@ -39,6 +39,12 @@ class EpisodeBuilder:
         self._end_time: int | None = None
         self._tail: dict[str, list[tuple[int, str]]] = {}
 
+    def note_file(self, file: str) -> None:
+        """Take a file of the attempt; files that were not announced come after those that were."""
+        if file not in self._file_index:
+            self._file_index[file] = len(self._files)
+            self._files = (*self._files, file)
+
     def add_hit(self, hit: Hit) -> None:
         """Take one signature hit."""
         self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)

@@ -19,10 +19,10 @@ _BY_TIER: dict[Tier, float] = {
     Tier.FABRIC: 0.97,
     Tier.TIMEOUT: 0.97,
     Tier.POINTER: 0.96,
-    Tier.TEARDOWN: 0.94,
+    Tier.TEARDOWN: 0.9,
 }
-CASCADE_FACTOR = 0.98
-GENERIC_FACTOR = 0.96
+CASCADE_FACTOR = 0.92
+GENERIC_FACTOR = 0.94
 
 
 def root_confidence(episode: Episode, root: Root) -> float:

@@ -21,6 +21,10 @@ FATAL_SIGNALS = frozenset({"4", "7", "8", "9", "11"})
 FATAL_EXIT_CODES = frozenset(
     code for number in FATAL_SIGNALS for code in (f"-{number}", str(128 + int(number)))
 )
+COLLECTIVE_CATEGORIES = frozenset({"torch_nccl", "nccl", "rendezvous"})
+"""Families whose time-outs are those of collectives: a storage stall aborts nothing by itself."""
+SYSTEM_CATEGORIES = frozenset({"slurm", "gpu_driver", "host", "telemetry"})
+"""Families whose lines the kernel, Slurm or a monitor prints, never a rank."""
 CAUSES = frozenset({Role.ROOT, Role.CONFIRMATION})
 """Roles of lines that can be a first cause."""
 
@@ -50,6 +54,13 @@ def died_by_signal(hit: Hit) -> bool:
         return False
     code, signal = hit.captures.get("exit_code", ""), hit.captures.get("signal", "")
     return code in FATAL_EXIT_CODES or signal.removeprefix("-") in FATAL_SIGNALS
+
+
+def is_forgeable(hit: Hit) -> bool:
+    """Whether a process of the job printed a line that is the kernel's or Slurm's to print."""
+    line = hit.line
+    printed_by_job = not (line.rank is None and line.local_rank is None and line.task is None)
+    return printed_by_job and hit.signature.category in SYSTEM_CATEGORIES
 
 
 def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -82,6 +93,7 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         hit.signature.tier in {Tier.EXCEPTION, Tier.FABRIC}
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
+        and earlier.signature.category in COLLECTIVE_CATEGORIES
         and follows(episode, hit, earlier)
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from relume.errors import RelumeError
+from relume.models.diagnosis.consequences import is_forgeable
 from relume.models.diagnosis.elastic import Failure, first_failure
-from relume.models.diagnosis.episode import Episode, Printer, printer_of
+from relume.models.diagnosis.episode import Episode, Printer
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.waves import find_laggard
 from relume.models.signatures.hit import Hit
@@ -16,8 +17,8 @@ from relume.models.signatures.rule import Exclude, Implicates, Tier
 from relume.slurm.hostlists import expand
 from relume.verdict import Domain, Kind, Locator
 
-SHARED_FAULT_PRINTERS = 3
-"""So many distinct printers of one workload error: it is everybody's, nobody is named."""
+SHARED_FAULT_PRINTERS = 2
+"""So many distinct printers of one workload error: it is not one rank's own, nobody is named."""
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
 _HOSTLIST_LIMIT = 4096
 
@@ -59,10 +60,16 @@ def _blame_of_same_cause(root: Root) -> Blame:
     return Blame(places.pop()) if len(places) == 1 else Blame()
 
 
-def exclusions(blame: Blame, root: Root) -> tuple[str, ...]:
-    """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host."""
+def exclusions(blame: Blame, root: Root, nodes: Collection[str] = ()) -> tuple[str, ...]:
+    """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host.
+
+    `nodes` are those of the attempt, empty when unknown: log text never gets another one excluded,
+    nor does a line that a process of the job printed in the name of the kernel or of Slurm.
+    """
     node, signature = blame.where.node, root.hit.signature
     if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
+        return ()
+    if is_forgeable(root.hit) or (nodes and node not in nodes):
         return ()
     return (node,) if signature.exclude is Exclude.YES else ()
 
@@ -150,6 +157,3 @@ def _numbers(text: str | None) -> list[int]:
 def _first_number(text: str | None) -> int | None:
     numbers = _numbers(text)
     return numbers[0] if numbers else None
-
-
-__all__ = ["Blame", "exclusions", "find_culprit", "named", "named_nodes", "printer", "printer_of"]

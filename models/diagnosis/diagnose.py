@@ -33,7 +33,8 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
-    excluded = exclusions(blame, root) if root is not None and finding.kind.is_failure else ()
+    nodes = episode.scheduler.nodes
+    excluded = exclusions(blame, root, nodes) if root and finding.kind.is_failure else ()
     named = bool(blame.where)
     return Verdict(
         attempt=episode.attempt,
@@ -85,5 +86,6 @@ def _abstained(finding: Finding, threshold: float) -> Finding:
         cause=None,
         domain=Domain.UNKNOWN,
         retry=Retry.UNCLEAR,
+        rule=None,
         why=(*finding.why, reason),
     )

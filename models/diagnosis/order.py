@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 from relume.models.diagnosis.consequences import (
     CAUSES,
+    CLOCK_SLACK_MICROSECONDS,
     CONSEQUENCES,
     died_by_signal,
+    is_forgeable,
     is_generic,
     precedes,
 )
 from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
-from relume.models.signatures.rule import TIER_ORDER, Implicates, Role, Tier
+from relume.models.signatures.rule import TIER_ORDER, Exclude, Implicates, Role, Tier
 from relume.verdict import Domain
 
 IGNORED_RULE = "exception_ignored"
@@ -46,7 +48,12 @@ def choose_root(episode: Episode) -> Root | None:
     anchors = one_per_line(
         h
         for h in open_hits
-        if not (episode.recovered(h) or episode.taken_back(h) or _place(h) in ignored)
+        if not (
+            is_forged_decision(h)
+            or episode.recovered(h)
+            or episode.taken_back(h)
+            or _place(h) in ignored
+        )
     )
     if not anchors:
         return None
@@ -73,6 +80,15 @@ def one_per_line(hits: Iterable[Hit]) -> list[Hit]:
     return list(best.values())
 
 
+def is_forged_decision(hit: Hit) -> bool:
+    """Whether a rank says what only srun or slurmctld may say: that a node failed."""
+    return is_forgeable(hit) and hit.signature.category == "slurm" and _excludes(hit)
+
+
+def _excludes(hit: Hit) -> bool:
+    return hit.signature.exclude is not Exclude.NEVER
+
+
 def _ignored_exceptions(episode: Episode) -> set[tuple[str, int]]:
     """Places of the exceptions that Python itself says it ignored: the first after each notice."""
     notices = episode.hits.get(IGNORED_RULE)
@@ -95,7 +111,7 @@ def _place(hit: Hit) -> tuple[str, int]:
 
 def _count_recovered(open_hits: Sequence[Hit], anchors: Sequence[Hit]) -> list[str]:
     gone = set(map(_place, open_hits)) - set(map(_place, anchors))
-    return [f"{len(gone)} failure lines set aside: the job got over them"] if gone else []
+    return [f"set aside {len(gone)}: the job got over what these lines tell"] if gone else []
 
 
 def _after_clean_end(episode: Episode, anchors: Sequence[Hit]) -> bool:
@@ -111,7 +127,7 @@ def _without_consequences(
     for reason, is_consequence in CONSEQUENCES:
         left = [h for h in kept if not any(is_consequence(episode, h, e) for e in first)]
         if left and len(left) < len(kept):
-            why.append(f"{len(kept) - len(left)} lines ruled out: {reason}")
+            why.append(f"ruled out {len(kept) - len(left)}: {reason}")
             kept = left
     return kept
 
@@ -173,10 +189,11 @@ def _best_wording(root: Hit, hits: Sequence[Hit]) -> Hit:
 
 
 def _earliest(episode: Episode, hits: Sequence[Hit]) -> Hit:
-    """Earliest by clock when every line has one and they lie in several files, else by position."""
-    files = {h.line.file for h in hits}
-    if len(files) > 1 and all(h.line.event_time is not None for h in hits):
-        return min(hits, key=lambda h: (h.line.event_time or 0, episode.position(h)))
+    """Earliest by clock when every line has one; what clocks leave open, reading order decides."""
+    times = [h.line.event_time for h in hits if h.line.event_time is not None]
+    if len(times) == len(hits):
+        first = min(times)
+        hits = [h for h in hits if (h.line.event_time or 0) - first <= CLOCK_SLACK_MICROSECONDS]
     return min(hits, key=episode.position)
 
 

@@ -19,7 +19,8 @@ def operation(kind: Kind, domain: Domain, retry: Retry, *, excludes: bool, named
     """Return the operation for one verdict (DESIGN 5).
 
     Anything that is no confirmed failure is left alone. Scheduler decisions are not failures.
-    Unattributed hangs and network failures back off. Only a deterministic workload error stops.
+    Unattributed hangs and network failures back off, and so does what somebody has to mend first.
+    Only a deterministic workload error stops.
 
     >>> operation(Kind.CRASH, Domain.WORKLOAD, Retry.NO, excludes=False, named=True)
     'STOP'
@@ -30,8 +31,8 @@ def operation(kind: Kind, domain: Domain, retry: Retry, *, excludes: bool, named
         return OBSERVE
     if excludes:
         return RESTART_EXCLUDING
-    if domain is Domain.WORKLOAD and retry is Retry.NO:
-        return STOP
+    if retry is Retry.NO:
+        return STOP if domain is Domain.WORKLOAD else HOLD
     if not named and (kind is Kind.HANG or domain is Domain.NETWORK):
         return HOLD
     return RESTART

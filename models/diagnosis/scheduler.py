@@ -12,7 +12,7 @@ _STATES: dict[str, tuple[Kind, str, Domain, Retry]] = {
     "NODE_FAIL": (Kind.CRASH, "node_failure", Domain.HARDWARE, Retry.YES),
     "BOOT_FAIL": (Kind.CRASH, "node_boot_failure", Domain.HARDWARE, Retry.YES),
     "OUT_OF_MEMORY": (Kind.CRASH, "host_out_of_memory", Domain.WORKLOAD, Retry.NO),
-    "TIMEOUT": (Kind.CRASH, "time_limit", Domain.SCHEDULER, Retry.NO),
+    "TIMEOUT": (Kind.CRASH, "time_limit", Domain.SCHEDULER, Retry.UNCLEAR),
     "DEADLINE": (Kind.CRASH, "deadline", Domain.SCHEDULER, Retry.NO),
     "PREEMPTED": (Kind.CRASH, "preempted", Domain.SCHEDULER, Retry.YES),
     "CANCELLED": (Kind.CRASH, "cancelled", Domain.SCHEDULER, Retry.UNCLEAR),

@@ -63,8 +63,8 @@ def read_rules(
     signatures: list[Signature] = []
     errors: list[RuleError] = []
     homes: dict[str, str] = {}
-    for label, source in _sources(site, packaged=packaged):
-        for item in _read_file(label, source):
+    for label, source, is_packaged in _sources(site, packaged=packaged):
+        for item in _read_file(label, source, packaged=is_packaged):
             if isinstance(item, RuleError):
                 errors.append(item)
             elif item.id in homes:
@@ -75,14 +75,16 @@ def read_rules(
     return signatures, errors
 
 
-def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Traversable]]:
-    """Yield every file with the name that messages give it."""
+def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Traversable, bool]]:
+    """Yield every file with the name that messages give it, and whether it is packaged."""
     if packaged:
         for item in _toml_files(files("relume.models.signatures") / "catalogue"):
-            yield f"catalogue/{item.name}", item
+            yield f"catalogue/{item.name}", item, True
     for path in site:
+        if path.is_dir() and not _toml_files(path):
+            raise RuleError(f"{path}: no rules", found="no *.toml in the folder")
         for item in _toml_files(path) if path.is_dir() else [path]:
-            yield str(item), item
+            yield str(item), item, False
 
 
 def _toml_files(folder: Traversable) -> list[Traversable]:
@@ -90,7 +92,9 @@ def _toml_files(folder: Traversable) -> list[Traversable]:
     return sorted(found, key=lambda item: item.name)
 
 
-def _read_file(label: str, source: Traversable) -> Iterator[Signature | RuleError]:
+def _read_file(
+    label: str, source: Traversable, *, packaged: bool
+) -> Iterator[Signature | RuleError]:
     try:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
@@ -104,13 +108,16 @@ def _read_file(label: str, source: Traversable) -> Iterator[Signature | RuleErro
         yield problem
         return
     for number, entry in enumerate(table["signature"], start=1):
-        yield _read_entry(label, number, entry, table["category"])
+        yield _read_entry((label, number), entry, table["category"], packaged=packaged)
 
 
-def _read_entry(source: str, number: int, entry: object, category: str) -> Signature | RuleError:
+def _read_entry(
+    place: tuple[str, int], entry: object, category: str, *, packaged: bool
+) -> Signature | RuleError:
+    source, number = place
     name = entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}"
     try:
-        return read_signature(entry, category)
+        return read_signature(entry, category, packaged=packaged)
     except FieldError as error:
         return RuleError(
             f"{source}: rule {name}: field {error.name}",

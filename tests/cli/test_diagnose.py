@@ -138,13 +138,17 @@ def test_a_case_line_may_hold_line_breaks() -> None:
     assert json.loads(result.stdout)["root_cause_line"] == 1
 
 
-def test_records_before_a_bad_case_are_printed_and_the_bad_one_is_named(tmp_path: Path) -> None:
+def test_a_bad_case_is_named_and_nothing_is_printed(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     path.write_text('{"id": "a", "text": ["x"]}\n{"id": 7}\n')
-    result = run("--cases", str(path), "--jsonl")
-    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["a"]
-    assert isinstance(result.exception, RelumeError)
-    assert f"{path}:2 is no case" in str(result.exception)
+    assert f"{path}:2 is no case" in refused("--cases", str(path), "--jsonl")
+
+
+def test_cases_with_a_mark_of_order_and_bytes_that_were_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    case = json.dumps({"id": "a", "text": ["broken \udcff", OOM]})
+    path.write_bytes(b"\xef\xbb\xbf" + case.encode())
+    assert json.loads(run("--cases", str(path), "--jsonl").stdout)["root_cause_line"] == 1
 
 
 def test_compressed_logs_and_standard_input_give_the_same_verdict(failed_log: Path) -> None:
@@ -230,6 +234,45 @@ source = "the site's solver"
     assert (verdict["kind"], verdict["cause"]) == ("crash", "site_licence")
 
 
+def test_a_path_that_cannot_be_read_hides_no_other_verdict(failed_log: Path) -> None:
+    empty = failed_log.with_name("empty.log")
+    empty.touch()
+    result = run(str(failed_log), str(empty), "missing.log", "--json")
+    assert result.exit_code == 2
+    assert [v["kind"] for v in json.loads(result.stdout)["verdicts"]] == ["crash"]
+    assert "empty.log is empty" in result.stderr
+    assert "missing.log" in result.stderr
+    nothing = run(str(empty), "missing.log")
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
+
+
+def test_an_empty_standard_input_is_an_empty_log() -> None:
+    assert "the log - is empty" in refused("-", stdin=b"")
+
+
+def test_cases_as_one_document() -> None:
+    case = json.dumps({"id": "a", "text": [OOM]}).encode()
+    record = json.loads(run("--cases", "-", "--json", stdin=case).stdout)
+    assert record["schema_version"] == 1
+    assert [v["kind"] for v in record["verdicts"]] == ["crash"]
+
+
+def test_a_site_rule_cannot_stall_on_a_hostile_line(tmp_path: Path) -> None:
+    rules, log = tmp_path / "site.toml", tmp_path / "a.log"
+    rule = (
+        'category = "site"\n[[signature]]\nid = "boom"\nrole = "root"\ntier = "exception"\n'
+        'kind = "crash"\ndomain = "platform"\nretry = "yes"\nsummary = "It went boom."\n'
+        "patterns = ['boom failed']\nsource = 'the site'\n"
+        "positive = ['ab boom failed', 'aab boom failed']\nnegative = ['boom', 'failed']\n"
+    )
+    rules.write_text(rule + "verify = '^(?:a|a)*b'\n")
+    log.write_text("a" * 3000 + " boom failed\nab boom failed\n")
+    [verdict] = document(str(log), "--rules", str(rules))["verdicts"]
+    assert (verdict["cause"], verdict["root_cause_line"]) == ("boom", 1)
+    rules.write_text(rule + "verify = '^(?!x)a'\n")
+    assert "no look-around" in refused(str(log), "--rules", str(rules))
+
+
 def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(f"{OOM} \x9b31m \x07\x00\n")
@@ -248,7 +291,7 @@ def test_bad_usage_is_refused_with_one_message(tmp_path: Path, failed_log: Path)
     assert "no such file" in refused(str(tmp_path / "missing.log"))
     assert "--cases takes no other path" in refused("--cases", "x", str(failed_log))
     assert "can't be used together" in refused(str(failed_log), "--json", "--jsonl")
-    assert "did you mean hyperscan?" in refused(str(failed_log), "--engine", "hyperscam")
+    assert "did you mean 'hyperscan'?" in refused(str(failed_log), "--engine", "hyperscam")
 
 
 def test_a_configuration_with_an_unknown_key_is_refused_with_the_nearest_name(

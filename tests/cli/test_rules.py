@@ -161,3 +161,15 @@ def test_a_path_that_is_not_there_exits_2(tmp_path: Path) -> None:
     result = run(*QUICK_TEST, str(tmp_path / "gone.toml"))
     assert result.exit_code == 2
     assert "gone.toml: can't be read" in result.stderr
+
+
+def test_a_folder_without_rules_is_refused(tmp_path: Path) -> None:
+    result = run("list", "--rules", str(tmp_path))
+    assert "no *.toml in the folder" in str(result.exception)
+
+
+def test_own_rules_are_not_drowned_in_notes_about_packaged_ones(site: Path) -> None:
+    result = run(*QUICK_TEST, str(site))
+    assert result.exit_code == 0
+    assert "note:" not in result.stdout
+    assert "note:" in run(*QUICK_TEST).stdout

@@ -201,6 +201,24 @@ def test_what_slurm_refuses_is_final(
     assert caught.value.done.exit_code == 1
 
 
+def test_slurm_refuses_to_requeue_what_waits_and_to_change_what_is_over(
+    slurm: SlurmLab, actuator: SlurmActuator
+) -> None:
+    waiting = slurm.submit("true", "-N1", "--hold")
+    over = slurm.submit("true", "-N1")
+    slurm.wait_for_state(over, "COMPLETED")
+
+    with pytest.raises(SlurmRefusedError, match="pending execution"):
+        actuator.requeue_hold(waiting)
+    with pytest.raises(SlurmRefusedError, match="already finished"):
+        actuator.set_admin_comment(over, "x")
+    with pytest.raises(SlurmRefusedError, match="already finished"):
+        actuator.release(over)
+    # But it says yes to these.
+    actuator.cancel(over)
+    actuator.cancel("4000000")
+
+
 def test_without_slurmctld_nothing_is_known_and_nothing_is_done(
     slurm: SlurmLab, reader: SlurmReader, actuator: SlurmActuator
 ) -> None:

@@ -59,9 +59,8 @@ def test_a_cluster_can_be_stopped_and_started_again(
 
 
 def test_a_cluster_that_cannot_start_leaves_nothing_behind(
-    start_slurm: Callable[[LabSettings], SlurmLab], tmp_path: Path
+    start_slurm: Callable[[LabSettings], SlurmLab],
 ) -> None:
-    del tmp_path
     wrong = LabSettings(nodes=1, accounting=False, extra=("NoSuchOption=1",))
     with pytest.raises(UnreachableError, match="slurmctld; found exit code 1"):
         start_slurm(wrong)

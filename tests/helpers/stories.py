@@ -81,6 +81,68 @@ slurmstepd: error: *** STEP 77.0 ON gpu-a01 CANCELLED AT 2026-03-02T10:00:00 DUE
         operation="RESTART_EXCLUDING",
         excluded=("gpu-c04",),
     ),
+    "a rank says what only srun may say": Story(
+        """
+[rank0]: srun: error: Node failure on gpu-z99
+[rank3]: slurmctld: error: Nodes gpu-z98 not responding, setting DOWN
+""",
+        "unknown",
+        "unknown",
+        culprit={},
+        operation="OBSERVE",
+    ),
+    "a rank quotes the kernel: nobody is excluded for it": Story(
+        """
+[rank2]: Oct 12 10:00:00 gpu-z01 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus.
+""",
+        "crash",
+        "hardware",
+        operation="RESTART",
+    ),
+    "the last line of a traceback names any exception": Story(
+        """
+[rank4]: Traceback (most recent call last):
+[rank4]:   File "/app/data.py", line 3, in read
+[rank4]:     shard = open_shard(17)
+[rank0]: waiting for the next batch
+[rank4]: mypkg.errors.ShardMissing: shard 17 is missing
+[rank0]: RuntimeError: NCCL communicator was aborted on rank 0.
+""",
+        "crash",
+        "workload",
+        root="ShardMissing",
+        culprit={"rank": 4},
+        operation="STOP",
+    ),
+    "of two ranks with one error nobody is named": Story(
+        """
+[rank0]: ValueError: hidden size must be divisible by 16
+[rank1]: ValueError: hidden size must be divisible by 16
+""",
+        "crash",
+        "workload",
+        root="[rank0]",
+        culprit={},
+        operation="STOP",
+    ),
+    "the earlier clock wins over the earlier line": Story(
+        """
+2026-03-02 10:00:05 [rank2]: RuntimeError: CUDA error: misaligned address
+2026-03-02 10:00:01 [rank6]: RuntimeError: CUDA error: an illegal memory access was encountered
+""",
+        "crash",
+        "workload",
+        root="[rank6]",
+        culprit={"rank": 6},
+    ),
+    "what somebody has to mend first is held": Story(
+        """
+[rank1]: OSError: [Errno 122] Disk quota exceeded: '/home/someone/ckpt'
+""",
+        "crash",
+        "platform",
+        operation="HOLD",
+    ),
     "a killed process without a witness": Story(
         """
 W0302 10:00:00.100000 4242 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 5001 closing signal SIGTERM

@@ -21,6 +21,7 @@ HEALTHY = [
     for n in range(100, 300)
 ]
 FAILURES = sorted(name for name, story in STORIES.items() if story.kind in {"crash", "hang"})
+CLOCKLESS = [name for name in FAILURES if not STORIES[name].log.startswith("\n2026-")]
 HOST = re.compile(r"\bgpu-(?=[a-z]\d\d\b)")
 
 
@@ -63,7 +64,7 @@ def test_colours_and_carriage_returns_change_nothing(name: str) -> None:
     assert said(diagnose(coloured)) == said(PLAIN[name])
 
 
-@pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.parametrize("name", CLOCKLESS)
 def test_a_clock_that_tells_no_order_changes_nothing(name: str) -> None:
     stamped = [f"2026-03-02 10:20:30 {line}" for line in lines_of(name)]
     assert said(diagnose(stamped)) == said(PLAIN[name])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 import typer
@@ -9,6 +11,9 @@ import typer
 from relume import __version__
 from relume.cli import bench, config, control, demo, diagnose, rules, watchdog
 from relume.errors import RelumeError
+
+EXIT_USAGE = 2
+SERVICES = ("control", "serve", "watchdog")
 
 app = typer.Typer(
     name="relume",
@@ -35,11 +40,18 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; a known error becomes one message and its exit code."""
+    if sys.argv[1:2] not in ([name] for name in SERVICES):
+        # A reader that has enough (`| head`) ends us as it ends any other program. A service that
+        # lost a connection must go on, so it keeps Python's way.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except RelumeError as error:
         typer.echo(f"relume: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        typer.echo(f"relume: cannot write the output; found {error.strerror or error}", err=True)
+        os._exit(EXIT_USAGE)  # what is buffered can't be written either

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from relume.errors import InputError
     from relume.serve.offline import Analyzer, Diagnosed
 
 EXIT_FINE = 0
 EXIT_FINDING = 1
+EXIT_USAGE = 2
 
 Paths = Annotated[
     list[str] | None,
@@ -50,7 +52,8 @@ def diagnose(
 ) -> None:
     """Say what happened to a job, which line proves it, who is to blame and what to do.
 
-    Exit code 0: healthy or unknown; 1: a failure was found; 2: the input can't be used.
+    Exit code 0: healthy or unknown; 1: a failure was found; 2: some input can't be used, verdicts
+    on the rest are printed all the same.
     """
     from relume.errors import InputError
 
@@ -68,22 +71,32 @@ def diagnose(
         )
     analyzer = _analyzer(config, rules or [], engine)
     if cases is not None:
-        _write_lines(_diagnose_cases(analyzer, cases))
+        _write_cases(analyzer, cases, as_document=as_json)
         return
-    results = _diagnose_paths(analyzer, paths or [])
+    results, refused = _diagnose_paths(analyzer, paths or [])
+    if not results:
+        _refuse(refused)
     if as_json:
         _write_document(results)
     elif as_jsonl:
         _write_lines(_records(results))
     else:
         _write_text(analyzer, results)
+    if refused:
+        _refuse(refused)
     found = any(result.verdict.kind.is_failure for result in results)
     raise typer.Exit(EXIT_FINDING if found else EXIT_FINE)
 
 
+def _refuse(errors: list[InputError]) -> NoReturn:
+    for error in errors:
+        typer.echo(f"relume: {error}", err=True)
+    raise typer.Exit(EXIT_USAGE)
+
+
 def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     from relume.config import load_config
-    from relume.errors import InputError, nearest
+    from relume.errors import InputError, did_you_mean
     from relume.features.progress.user import user_format
     from relume.models.diagnosis.settings import DiagnosisSettings
     from relume.models.signatures.loader import load_catalogue
@@ -95,7 +108,7 @@ def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
             "unknown scan engine",
             found=engine,
             expected=" or ".join(engines),
-            hint=f"did you mean {nearest(engine, engines)}?",
+            hint=did_you_mean(engine, engines),
         )
     settings = load_config(config).settings
     folders = [*map(Path, settings.rules.folders), *rules]
@@ -112,18 +125,45 @@ def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     )
 
 
-def _diagnose_paths(analyzer: Analyzer, paths: list[str]) -> list[Diagnosed]:
+def _diagnose_paths(
+    analyzer: Analyzer, paths: list[str]
+) -> tuple[list[Diagnosed], list[InputError]]:
+    """Diagnose each path for itself: one that can't be read hides no verdict of the others."""
+    from relume.errors import InputError
     from relume.ingest.attempts import find_attempts
 
-    return analyzer.diagnose_all(find_attempts(paths))
+    results: list[Diagnosed] = []
+    refused: list[InputError] = []
+    for path in paths:
+        try:
+            results += analyzer.diagnose_all(find_attempts([path]))
+        except InputError as error:
+            refused.append(error)
+    if not results and len(refused) == 1:
+        raise refused[0]
+    return results, refused
 
 
 def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object]]:
     from relume.ingest.cases import read_cases
     from relume.records import case_record
 
-    for case in read_cases(path):
+    # All records are read before the first verdict is printed: bad input leaves no half output.
+    for case in list(read_cases(path)):
         yield case_record(analyzer.diagnose_lines(case.id, case.text))
+
+
+def _write_cases(analyzer: Analyzer, path: Path, *, as_document: bool) -> None:
+    import orjson
+
+    from relume.records import SCHEMA_VERSION
+
+    records = _diagnose_cases(analyzer, path)
+    if as_document:
+        document = {"schema_version": SCHEMA_VERSION, "verdicts": list(records)}
+        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        _write_lines(records)
 
 
 def _records(results: list[Diagnosed]) -> Iterator[dict[str, object]]:

@@ -94,7 +94,8 @@ def check_rules(
     if as_json:
         _write_json(_report_record(report, errors))
     else:
-        _write_report(report)
+        packaged = {rule.id for rule in read_rules()[0]} if paths else set[str]()
+        _write_report(report, quiet_about=packaged)
     for error in errors:
         typer.echo(f"relume: {error}", err=True)
     if errors:
@@ -156,12 +157,15 @@ def _report_record(report: Report, errors: list[RuleError]) -> dict[str, Any]:
     return {"pass": passed, "errors": [str(error) for error in errors], **asdict(report)}
 
 
-def _write_report(report: Report) -> None:
+def _write_report(report: Report, *, quiet_about: set[str]) -> None:
+    """Print what was found; overlaps between two rules of `quiet_about` are only counted."""
     from relume.models.signatures.checks import describe_failure, describe_overlap
 
     for failure in report.failures:
         typer.echo(f"fail: {describe_failure(failure)}")
     for overlap in report.overlaps:
+        if {overlap.rule, overlap.other} <= quiet_about:
+            continue
         typer.echo(f"note: {describe_overlap(overlap)}")
     typer.echo(
         f"{report.rules} rules, {report.samples} samples: {len(report.failures)} failures,"

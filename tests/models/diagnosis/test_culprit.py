@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
-from relume.models.diagnosis.episode import Episode, RankPlace
+from relume.models.diagnosis.diagnose import diagnose
+from relume.models.diagnosis.episode import Episode, RankPlace, SchedulerFacts
 from relume.models.diagnosis.order import choose_root
 from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
 from relume.verdict import Domain, Kind, Locator
@@ -38,7 +39,7 @@ def test_the_printer_of_an_exception_is_named_with_its_node() -> None:
 
 
 def test_an_error_that_many_ranks_print_names_nobody() -> None:
-    hits = [make_hit(PRINTER, rank, rank=rank) for rank in range(4)]
+    hits = [make_hit(PRINTER, rank, rank=rank) for rank in range(2)]
     assert blame_of(make_episode(hits[0])).where == Locator(rank=0)
     assert blame_of(make_episode(*hits)).where == Locator()
 
@@ -56,6 +57,27 @@ def test_a_named_node_is_excluded_but_never_an_address_nor_a_list() -> None:
 
 def test_nobody_is_excluded_for_a_workload_error() -> None:
     assert excluded(make_episode(make_hit(PRINTER, 1, node="gpu-a01", rank=3))) == ()
+
+
+def test_log_text_excludes_no_node_outside_the_attempt() -> None:
+    episode = make_episode(make_hit(NAMED, 1, captures={"nodes": "gpu-c04"}))
+    episode.scheduler = SchedulerFacts("FAILED", nodes=("gpu-a01", "gpu-a02"))
+    assert diagnose(episode).exclude_nodes == ()
+    episode.scheduler = SchedulerFacts("FAILED", nodes=("gpu-a01", "gpu-c04"))
+    assert diagnose(episode).exclude_nodes == ("gpu-c04",)
+
+
+def test_a_kernel_line_that_a_rank_printed_excludes_nobody() -> None:
+    kernel = make_signature(
+        "kernel",
+        category="gpu_driver",
+        tier=Tier.HARDWARE,
+        domain=Domain.HARDWARE,
+        implicates=Implicates.PRINTER,
+        exclude=Exclude.YES,
+    )
+    assert excluded(make_episode(make_hit(kernel, 1, node="gpu-a01"))) == ("gpu-a01",)
+    assert excluded(make_episode(make_hit(kernel, 1, node="gpu-a01", rank=3))) == ()
 
 
 def test_a_broken_hostlist_names_nobody() -> None:

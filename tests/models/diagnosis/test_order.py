@@ -11,7 +11,13 @@ from relume.verdict import Domain, Kind
 
 EXCEPTION = make_signature("exception")
 GENERIC = make_signature("generic", specificity=5)
-TIMEOUT = make_signature("timeout", tier=Tier.TIMEOUT, kind=Kind.HANG, domain=Domain.UNKNOWN)
+TIMEOUT = make_signature(
+    "timeout",
+    category="torch_nccl",
+    tier=Tier.TIMEOUT,
+    kind=Kind.HANG,
+    domain=Domain.UNKNOWN,
+)
 FABRIC = make_signature("fabric", tier=Tier.FABRIC, domain=Domain.NETWORK)
 HARDWARE = make_signature("hardware", tier=Tier.HARDWARE, domain=Domain.HARDWARE)
 WEAK = make_signature(
@@ -182,3 +188,10 @@ def test_an_exception_that_python_ignored_is_no_failure_but_the_next_one_is() ->
     root = choose_root(make_episode(notice, ignored, raised))
     assert root is not None
     assert root.hit is raised
+
+
+def test_a_storage_stall_explains_no_exception_after_it() -> None:
+    stalled = make_signature("stalled", category="host", tier=Tier.TIMEOUT, kind=Kind.HANG)
+    root = choose_root(make_episode(make_hit(stalled, 1), make_hit(EXCEPTION, 2)))
+    assert root is not None
+    assert root.hit.signature is EXCEPTION

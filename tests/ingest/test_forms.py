@@ -1,0 +1,60 @@
+"""What a log is, by its first lines."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, is_dump
+
+DUMP = {"version": "2.9", "pg_config": {}, "nccl_version": "2.27", "entries": []}
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (KERNEL, "[   12.345678] NVRM: Xid\n[   12.345679] usb 1-1: new\n"),
+        (KERNEL, "[Fri Jan  2 03:04:05 2026] NVRM: Xid\n"),
+        (KERNEL, "2026-01-02T03:04:05,285060+00:00 python3[42]: segfault\n"),
+        (KERNEL, "kern  :warn  : [Fri Jan  2 03:04:05 2026] x\nkern  :err   : [12.1] y\n"),
+        (KERNEL, "<6>[ 12.345678] usb\n<4>[ 12.345679] usb\n"),
+        (KERNEL, "6,3973,227986636,-;usb\n4,3974,227986637,-;usb\n"),
+        (KERNEL, "Jan 02 03:04:05 gpu-a01 kernel: usb\nJan 02 03:04:05 gpu-a01 sshd[7]: x\n"),
+        (KERNEL, "2026-01-02T03:04:05.123456+01:00 gpu-a01 systemd[1]: Started\n"),
+        (KERNEL, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"),
+        (SLURMCTLD, "[2026-01-02T03:04:05.678] error: Nodes gpu-a01 not responding\n"),
+        (SLURMCTLD, "[2026-01-02T03:04:05.678] _slurm_rpc_submit_batch_job: JobId=7\n"),
+        (SLURMCTLD, "[2026-01-02T03:04:05] sched: Allocate JobId=7 NodeList=gpu-a01\n"),
+        (SLURMCTLD, "[2026-01-02T03:04:05.678] [7.0] done\n[2026-01-02T03:04:06.678] StepId=7.0\n"),
+        (SACCT, "JobID|State|ExitCode\n7|FAILED|1:0\n"),
+        (SACCT, "User|JobIDRaw|State|\n"),
+        (JOB, "step 1\nstep 2\n"),
+        (JOB, "[2026-01-02T03:04:05] epoch 1\n"),
+        (JOB, "[2026-01-02 03:04:05,678] [INFO] step\n"),
+        (JOB, "Jan 02 03:04:05 starting training: 8 ranks\n"),
+        (JOB, "a\nb\nc\n[   12.345678] NVRM: Xid\n"),
+        (JOB, "State|Speed\n"),
+        (JOB, "\n\n"),
+        (JOB, ""),
+    ],
+)  # fmt: skip
+def test_forms(form: str, text: str) -> None:
+    assert form_of(text.encode()) == form
+    assert form_of(text.replace("\n", "\r\n").encode()) == form
+
+
+def test_a_job_that_quotes_its_kernel_log_stays_a_job() -> None:
+    steps = b"".join(b"step %d loss 2.1\n" % n for n in range(30))
+    assert form_of(steps + b"[   12.345678] NVRM: Xid\n" * 29) == JOB
+
+
+def test_bytes_that_are_no_utf8_do_not_matter() -> None:
+    assert form_of(b"\xff\xfe[ 12.345678] x\n[ 12.345678] \xff\n[ 12.345678] y\n") == KERNEL
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_dumps_are_known_by_their_keys(protocol: int) -> None:
+    assert is_dump(pickle.dumps(DUMP, protocol=protocol))
+    assert not is_dump(pickle.dumps({"step": 1}, protocol=protocol))
+    assert not is_dump(b"pg_config nccl_version in a log")
