@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from relume.advice import Advice, Disposition
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller import limits
-from relume.controller.facts import Action, Deed, Facts, Outcome
+from relume.controller.facts import HOLDS, Action, Deed, Facts, Outcome
 from relume.controller.holds import Hold, hold_of
 from relume.controller.marker import Marker, read_marker, with_marker
 from relume.controller.steps import Close, Step, Wait
@@ -82,8 +82,7 @@ class Case:
     def step(self, action: Action, reason: str, nodes: tuple[str, ...] = ()) -> Step | Wait | Close:
         """Return a command, unless it was just tried, or tried too often."""
         tries = self._tries(action)
-        patience = RETRY_SECONDS * MICROSECONDS_PER_SECOND
-        if tries and self.now - tries[-1].intended_at < patience:
+        if any(map(self._may_still_come, [*tries[-1:], *self._other_hold(action)])):
             return self.wait(f"{action} was sent; its effect doesn't show yet")
         if len(tries) >= MAX_TRIES:
             words = tries[-1].words or "no answer"
@@ -102,6 +101,14 @@ class Case:
         if text is None or answered or len(tries) > 1:
             return None
         return self._command(Action.MARK, "say whose job it is", text=text)
+
+    def _may_still_come(self, deed: Deed) -> bool:
+        return self.now - deed.intended_at < RETRY_SECONDS * MICROSECONDS_PER_SECOND
+
+    def _other_hold(self, action: Action) -> list[Deed]:
+        """Return the last try of the other kind of hold, when it has no outcome yet."""
+        others = [self._tries(one)[-1:] for one in HOLDS if action in HOLDS and one is not action]
+        return [deed for tries in others for deed in tries if deed.outcome is Outcome.UNKNOWN]
 
     def _tries(self, action: Action) -> list[Deed]:
         deeds = self.facts.memory.deeds.get(str(self.attempt), ())

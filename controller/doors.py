@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from relume.clock import Clock, SystemClock
 from relume.controller.commands import Done
 from relume.controller.service import ServiceClient
-from relume.identity import AccountingRow
 from relume.slurm.job import SlurmJob, SlurmSnapshot
 
 
@@ -25,16 +24,16 @@ class Reader(Protocol):
         """Return one job, null when there is none."""
         ...
 
-    def accounting(self, job_id: str) -> Sequence[AccountingRow]:
-        """Return the rows of accounting of a job."""
-        ...
-
 
 class Actuator(Protocol):
-    """Changes Slurm; see `relume.controller.actuator.SlurmActuator`."""
+    """Changes Slurm; see `relume.controller.guarded.GuardedActuator`."""
 
     def requeue_hold(self, job_id: str) -> Done:
         """Requeue a job and hold it."""
+        ...
+
+    def requeue_hold_running(self, job_id: str) -> Done:
+        """Requeue a job and hold it, unless it has ended."""
         ...
 
     def release(self, job_id: str) -> Done:

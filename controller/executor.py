@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from relume.controller import guarded
 from relume.controller.actuator import Order
 from relume.controller.actuator import command as order_command
 from relume.controller.commands import Done
@@ -18,7 +19,7 @@ from relume.controller.steps import Step
 from relume.errors import Permanent, RelumeError
 from relume.settings import ControllerSettings
 from relume.slurm.hostlists import fold
-from relume.slurm.job import SlurmJob
+from relume.slurm.job import ENDED_STATES, SlurmJob
 
 _ORDERS = {
     Action.MARK: Order.ADMIN_COMMENT,
@@ -66,7 +67,12 @@ class Executor:
         self.journal.result(deed_id, outcome, words, self.doors.clock.now())
         log.info("%s %s: %s (%s) %s", again.action, again.job_id, outcome, again.reason, words)
         after = self.gatherer.look(newest, step.job_id)
-        self.journal.read_back(deed_id, _shown(after.jobs.get(step.job_id)))
+        job = after.jobs.get(step.job_id)
+        self.journal.read_back(deed_id, _shown(job))
+        if again.action is Action.HOLD_RUNNING and job is not None and job.state in ENDED_STATES:
+            words = f"it had ended {job.state} before"
+            self.journal.result(deed_id, Outcome.REFUSED, words, self.doors.clock.now())
+            after = self.gatherer.remember(after)
         return after
 
     def _act(self, step: Step) -> tuple[Outcome, str]:
@@ -80,6 +86,8 @@ class Executor:
 
 def command(step: Step) -> tuple[str, ...]:
     """Return the command of a step, for the journal and for people."""
+    if step.action is Action.HOLD_RUNNING:
+        return guarded.command(step.job_id)
     value = step.text if step.action is Action.MARK else fold(step.nodes)
     return order_command(_ORDERS[step.action], step.job_id, value or "")
 
@@ -91,6 +99,7 @@ def _do(actuator: Actuator, step: Step) -> Done:
         return actuator.set_exclude(step.job_id, step.nodes)
     plain = {
         Action.HOLD: actuator.requeue_hold,
+        Action.HOLD_RUNNING: actuator.requeue_hold_running,
         Action.RELEASE: actuator.release,
         Action.CANCEL: actuator.cancel,
     }

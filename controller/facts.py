@@ -12,9 +12,6 @@ from relume.advice import Advice, Mode
 from relume.identity import AttemptId, JobKey, read_comment
 from relume.slurm.job import SlurmJob, SlurmNode
 
-UNKNOWN_ENDING = "unknown"
-"""In `Facts.endings`: there is nobody to ask."""
-
 
 class Action(StrEnum):
     """What is done to a job, one command of Slurm each."""
@@ -22,11 +19,16 @@ class Action(StrEnum):
     MARK = "mark"
     """Write our marker into its AdminComment."""
     HOLD = "hold"
-    """Requeue it and hold it."""
+    """Requeue it, which has ended, and hold it."""
+    HOLD_RUNNING = "hold running"
+    """Requeue it and hold it, unless it ended meanwhile: Slurm itself looks."""
     EXCLUDE = "exclude"
     """Set the nodes that it must not use."""
     RELEASE = "release"
     CANCEL = "cancel"
+
+
+HOLDS = (Action.HOLD, Action.HOLD_RUNNING)
 
 
 class Outcome(StrEnum):
@@ -137,17 +139,12 @@ class Memory:
             for node in deed.nodes
         )
 
-    def did(self, attempt: str, action: Action, advice_id: str | None = None) -> Deed | None:
-        """Return the last deed of that kind that may have happened, null if there is none.
-
-        With `advice_id` only one that was done for that Advice.
-        """
+    def did(self, attempt: str, *actions: Action) -> Deed | None:
+        """Return the last deed of these kinds that may have happened, null if there is none."""
         matching = (
             deed
             for deed in reversed(self.deeds.get(attempt, ()))
-            if deed.action is action
-            and deed.outcome is not Outcome.REFUSED
-            and (advice_id is None or deed.advice_id == advice_id)
+            if deed.action in actions and deed.outcome is not Outcome.REFUSED
         )
         return next(matching, None)
 
@@ -180,9 +177,6 @@ class Facts:
         What the journal remembers.
     landed
         By attempt: whether its log is read to the end and durable; absent when not known.
-    endings
-        By attempt that the controller held: accounting's word for how it ended, `UNKNOWN_ENDING`
-        where there is no accounting; absent while that isn't known yet.
     """
 
     cluster: str
@@ -191,7 +185,6 @@ class Facts:
     advice: tuple[Advice, ...] = ()
     memory: Memory = field(default_factory=Memory)
     landed: Mapping[str, bool] = field(default_factory=dict)
-    endings: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def considered(self) -> tuple[Advice, ...]:

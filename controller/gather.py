@@ -8,19 +8,17 @@ from dataclasses import replace
 
 from relume.advice import Advice
 from relume.controller.doors import Doors
-from relume.controller.facts import UNKNOWN_ENDING, Action, Facts, Memory
+from relume.controller.facts import Facts, Memory
 from relume.controller.folder import ControllerFolder, Note
 from relume.controller.journal import Journal
 from relume.controller.limits import DAY
 from relume.controller.sighting import sight
 from relume.errors import InputError, UnreachableError
 from relume.identity import AttemptId
-from relume.slurm.job import SlurmJob, SlurmSnapshot
+from relume.slurm.job import SlurmSnapshot
 
 MAX_SINGLE_READS = 50
 """Jobs with Advice that a snapshot lacked and that are asked for one by one, in one round."""
-
-_NOT_OVER = frozenset({"PENDING", "RUNNING", "COMPLETING", "SUSPENDED"})
 
 
 class Gatherer:
@@ -49,8 +47,7 @@ class Gatherer:
         )
         facts = self.remember(facts, named)
         facts = self._with_missing(facts)
-        waiting = list(_held_for(facts))
-        return replace(facts, landed=self._landed(waiting), endings=self._endings(facts, waiting))
+        return replace(facts, landed=self._landed(facts))
 
     def look(self, facts: Facts, job_id: str) -> Facts:
         """Return the facts with Slurm's newest word about one job, and the journal's."""
@@ -107,44 +104,22 @@ class Gatherer:
             facts = facts.with_job(job_id, self._doors.reader.job(job_id))
         return self.remember(facts) if missing else facts
 
-    def _landed(self, waiting: Iterable[tuple[AttemptId, SlurmJob]]) -> dict[str, bool]:
+    def _landed(self, facts: Facts) -> dict[str, bool]:
         found = {}
-        for attempt, _ in waiting:
+        for attempt in _held_for(facts):
             with suppress(UnreachableError, InputError):  # then it is not known
                 landed = self._doors.service.landed(str(attempt))
                 if landed is not None:
                     found[str(attempt)] = landed
         return found
 
-    def _endings(
-        self, facts: Facts, waiting: Iterable[tuple[AttemptId, SlurmJob]]
-    ) -> dict[str, str]:
-        """Ask accounting how attempts ended that we held: a late hold revives what had ended."""
-        found = {}
-        for attempt, job in waiting:
-            hold = facts.memory.did(str(attempt), Action.HOLD)
-            source = facts.memory.of(attempt.job_key, attempt.restart_count)
-            if hold is not None and hold.by == "controller" and source is not None:
-                ended = self._ending(job.job_id, source.submit_time)
-                found |= {} if ended is None else {str(attempt): ended}
-        return found
 
-    def _ending(self, job_id: str, submit_time: int) -> str | None:
-        """Return accounting's word for an attempt that is over, null while it lags behind."""
-        try:
-            rows = self._doors.reader.accounting(job_id)
-        except UnreachableError:  # a site without accounting
-            return UNKNOWN_ENDING
-        states = [row.state.partition(" ")[0] for row in rows if row.submit_time == submit_time]
-        return states[-1] if states and states[-1] not in _NOT_OVER else None
-
-
-def _held_for(facts: Facts) -> Iterable[tuple[AttemptId, SlurmJob]]:
+def _held_for(facts: Facts) -> Iterable[AttemptId]:
     """Return the attempts with Advice whose successor is held."""
     for attempt in filter(None, map(_attempt, facts.considered)):
         job = facts.jobs.get(attempt.job_key.job_id)
         if job is not None and job.held and job.restart_count == attempt.restart_count + 1:
-            yield attempt, job
+            yield attempt
 
 
 def _about(advice: Iterable[Advice], job_id: str) -> Iterable[Advice]:

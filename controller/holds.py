@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from relume.controller.facts import Action, Memory
+from relume.controller.facts import HOLDS, Memory
 from relume.identity import AttemptId, JobKey
 from relume.slurm.job import SlurmJob
 
@@ -39,7 +39,7 @@ def hold_of(job: SlurmJob, key: JobKey, memory: Memory) -> Hold:
     if before is None:
         return Hold.FOREIGN
     requeued = job.state == "REQUEUE_HOLD" or reason == REQUEUED_HELD
-    if requeued and memory.did(str(before), Action.HOLD) is not None:
+    if requeued and memory.did(str(before), *HOLDS) is not None:
         return Hold.OURS
     if job.state == "SPECIAL_EXIT" and reason != "JobHeldAdmin":
         seen = memory.of(key, before.restart_count)

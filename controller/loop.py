@@ -14,8 +14,9 @@ from relume.controller.executor import Executor, command
 from relume.controller.facts import Facts
 from relume.controller.folder import ControllerFolder, Heartbeat
 from relume.controller.gather import Gatherer
+from relume.controller.holds import Hold, hold_of
 from relume.controller.journal import Journal
-from relume.controller.plan import plan
+from relume.controller.plan import FAILED_STATES, plan
 from relume.controller.reports import Reporter
 from relume.controller.service import Listing
 from relume.controller.steps import Close, Item, Step, Wait
@@ -28,6 +29,8 @@ MAX_PASSES = 8
 """Plans in one round: hold, exclude, mark and release are one pass each."""
 MAX_STEPS = 200
 """Commands in one pass: some 20 s of Slurm's time; the next round goes on."""
+FRESH_SECONDS = 60
+"""How long after a bad end Advice is expected to come any moment."""
 LEASE_SECONDS = 30
 PRUNE_SECONDS = 3600
 MAX_SAID = 10_000
@@ -38,7 +41,7 @@ _WAKE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round found. `busy`: Advice waits for a next step; `whole`: see `Heartbeat`."""
+    """What one round found. `busy`: something will be due soon; `whole`: see `Heartbeat`."""
 
     items: tuple[Item, ...]
     commands: int
@@ -112,8 +115,7 @@ class Controller:
         self._whole_at = self._clock.now() if whole else self._whole_at
         self._beat()
         self._prune()
-        busy = any(isinstance(item, Wait) for item in items)
-        return Round(tuple(items), commands, busy, whole)
+        return Round(tuple(items), commands, _busy(items, facts, self._clock.now()), whole)
 
     def _may_act(self) -> bool:
         return self._settings.mode == "act" and self._monotonic() < self._lease_ends
@@ -229,3 +231,20 @@ class Controller:
         while self._monotonic() < end and self._folder.wake_stamp() == stamp:
             if stop.wait(min(_WAKE_SECONDS, seconds)):
                 return
+
+
+def _busy(items: list[Item], facts: Facts, now: int) -> bool:
+    """Whether Advice waits for its next step, or will soon come: about a hold, or a fresh end."""
+    if any(isinstance(item, Wait) for item in items):
+        return True
+    for job in facts.jobs.values():
+        seen = facts.memory.sighting(job)
+        if seen is None:
+            continue
+        ended = now if job.end_time is None else job.end_time
+        fresh = now - ended < FRESH_SECONDS * MICROSECONDS_PER_SECOND
+        if job.state in {"COMPLETING", *FAILED_STATES} and fresh:
+            return True
+        if hold_of(job, seen.key, facts.memory) is Hold.OURS:
+            return True
+    return False

@@ -21,10 +21,6 @@ from relume.slurm.job import ENDED_STATES
 
 FAILED_STATES = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT"})
 """Ends that may be taken back. COMPLETED and CANCELLED never: a requeue would revive them."""
-REVIVED_STATES = frozenset({"COMPLETED", "CANCELLED"})
-"""Ends of an attempt that a hold which came too late has undone, and that is undone in turn."""
-ACCOUNTING_SECONDS = 30
-"""How long accounting may take to say how an attempt ended that we held."""
 _CLOCK_SECONDS = 5
 """How far the clocks of service and controller may differ."""
 _RESTARTS = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING})
@@ -151,7 +147,11 @@ def _place_hold(case: Case) -> Item:
     if refusal is not None:
         return refusal
     late = case.late()
-    return case.wait(late) if late else case.step(Action.HOLD, f"the job is {case.job.state}")
+    if late:
+        return case.wait(late)
+    # Only Slurm itself can tell in time that the job ended well or was cancelled meanwhile.
+    action = Action.HOLD_RUNNING if case.job.state == "RUNNING" else Action.HOLD
+    return case.step(action, f"the job is {case.job.state}")
 
 
 def _stop_source(case: Case) -> Item:
@@ -198,8 +198,7 @@ def _cancelled(case: Case) -> Close:
         return case.abandon(_CANCELLED)
     if case.advice.operation is Operation.STOP:
         return case.converged("cancelled; FAILED became CANCELLED")
-    ended = case.facts.endings.get(str(case.attempt), "well")
-    return case.abandon(f"ended {ended} just before it was held; its revival was cancelled")
+    return case.abandon("stopped before this was decided")
 
 
 def _already_away(case: Case, otherwise: str) -> Close:
@@ -216,12 +215,6 @@ def _already_away(case: Case, otherwise: str) -> Close:
 
 def _ours(case: Case) -> Item:
     """Held by us, and the decision is settled."""
-    ended = case.facts.endings.get(str(case.attempt))
-    if ended in REVIVED_STATES:
-        words = f"cancelled by Relume: it had ended {ended} when it was requeued by mistake"
-        return case.told(words) or case.step(Action.CANCEL, f"it had ended {ended}")
-    if ended is None and _too_early(case):
-        return case.wait("accounting doesn't say yet how the attempt ended")
     if case.advice.operation is Operation.HOLD:
         return case.wait("held until the Advice expires")
     if case.advice.operation is Operation.STOP:
@@ -268,12 +261,6 @@ def _log_end(case: Case) -> str | None:
         return ""
     patience = case.settings.log_wait_seconds
     return "missing evidence: log end" if case.held_seconds >= patience else None
-
-
-def _too_early(case: Case) -> bool:
-    """Whether a hold of our own is so young that accounting may lag behind."""
-    hold = case.did(Action.HOLD)
-    return hold is not None and hold.by == "controller" and case.held_seconds < ACCOUNTING_SECONDS
 
 
 def _let_go(case: Case, reason: str) -> Item:

@@ -120,7 +120,7 @@ def _tried(database: sqlite3.Connection, now: int) -> list[tuple[str, int, bool]
     rows = database.execute(
         "SELECT attempt, MIN(intended_at), MAX(action = 'release') FROM deeds"
         " WHERE by = 'controller' AND outcome <> 'refused' AND intended_at > ?"
-        " AND action IN ('hold', 'release', 'cancel') GROUP BY attempt",
+        " AND action IN ('hold', 'hold running', 'release', 'cancel') GROUP BY attempt",
         (now - DAY,),
     )
     return [(attempt, moment, bool(released)) for attempt, moment, released in rows]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.controller.facts import Memory, Sighting
+from relume.controller.facts import HOLDS, Memory, Sighting
 from relume.controller.marker import read_marker
 from relume.errors import InputError
 from relume.identity import AttemptId, JobKey, read_comment, run_name
@@ -85,15 +85,19 @@ def _identify(
 
 
 def _follows(job: SlurmJob, memory: Memory) -> JobKey | None:
-    """Whether it is the next attempt of the one that we last saw running under this id.
+    """Whether it is the next attempt of the one that we last saw running, or held, under this id.
 
     A job id that was given out again starts at restart count 0, and this one was submitted, that is
-    requeued, while or after we saw the other run.
+    requeued, while or after we saw the other run, or gave the command to hold it.
     """
     last = next(reversed(memory.sightings.get(job.job_id, ())), None)
-    if last is None or last.running_at is None or job.submit_time is None:
+    if last is None or job.submit_time is None:
         return None
-    requeued = job.submit_time >= last.running_at - _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
+    hold = memory.did(last.attempt, *HOLDS)
+    since = last.running_at if hold is None else hold.intended_at
+    if since is None:
+        return None
+    requeued = job.submit_time >= since - _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
     same = last.user == job.user and last.restart_count + 1 == job.restart_count
     return last.key if same and requeued else None
 

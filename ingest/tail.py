@@ -137,9 +137,9 @@ class Tailer:
 
     def close(self) -> None:
         """Give the descriptor back; polling again opens the file again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def _poll(self, max_bytes: int, *, final: bool) -> TailResult:
         try:

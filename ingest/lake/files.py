@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
+
+_PIECE_BYTES = 1 << 20
 
 
 def sync_file(path: Path) -> int:
@@ -14,6 +17,15 @@ def sync_file(path: Path) -> int:
         return os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
+
+
+def checksum(path: Path) -> int:
+    """Return the CRC-32 of a file, read piece by piece."""
+    crc = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            crc = zlib.crc32(piece, crc)
+    return crc
 
 
 def sync_folder(path: Path) -> None:

@@ -27,12 +27,13 @@ _CHECKSUM_DIGITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One Parquet file: `path` is relative to the lake, `bytes` its size."""
+    """One Parquet file: `path` is relative to the lake, `bytes` and `crc32` are of the file."""
 
     table: str
     path: str
     rows: int
     bytes: int
+    crc32: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

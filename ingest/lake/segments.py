@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from relume.events import Event, LogLine
 from relume.ingest.lake.columns import LANDED, LINE_SCHEMA
 from relume.ingest.lake.errors import CorruptSegmentError, MissingSegmentError
-from relume.ingest.lake.files import publish
+from relume.ingest.lake.files import checksum, publish
 from relume.ingest.lake.journal import Segment
 from relume.schemas import SCHEMAS
 
@@ -65,7 +65,6 @@ class StagedSegment:
             schema_of(kind),
             compression="zstd",
             compression_level=_LEVEL,
-            write_page_checksum=True,
             **(_LINE_OPTIONS if kind is LogLine else {}),
         )
 
@@ -78,8 +77,9 @@ class StagedSegment:
         """Make it durable under its name."""
         self._writer.close()
         path = f"table={self.table}/date={date}/{file_name(sequence)}"
+        crc = checksum(self._path)
         size = publish(self._path, lake / path)
-        return Segment(table=self.table, path=path, rows=self.rows, bytes=size)
+        return Segment(table=self.table, path=path, rows=self.rows, bytes=size, crc32=crc)
 
 
 def file_name(sequence: int) -> str:
@@ -88,7 +88,7 @@ def file_name(sequence: int) -> str:
 
 
 def read_segment(lake: Path, segment: Segment) -> Iterator[pa.Table]:
-    """Yield the row groups of a segment, checked against the journal and their checksums.
+    """Yield the row groups of a segment, after the file was checked against the journal.
 
     Raises
     ------
@@ -99,17 +99,13 @@ def read_segment(lake: Path, segment: Segment) -> Iterator[pa.Table]:
     """
     path = lake / segment.path
     try:
-        size = path.stat().st_size
-        if size != segment.bytes:
-            raise _corrupt(path, f"{size} bytes", f"{segment.bytes} bytes")
-        rows = 0
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        size, crc = path.stat().st_size, checksum(path)
+        if (size, crc) != (segment.bytes, segment.crc32):
+            found = f"{size} bytes with checksum {crc:08x}"
+            raise _corrupt(path, found, f"{segment.bytes} bytes with {segment.crc32:08x}")
+        with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, use_threads=False)
-                rows += table.num_rows
-                yield table
-        if rows != segment.rows:
-            raise _corrupt(path, f"{rows} rows", f"{segment.rows} rows")
+                yield file.read_row_group(group, use_threads=False)
     except FileNotFoundError as error:
         raise MissingSegmentError(
             f"lake segment {path}",

@@ -160,7 +160,7 @@ class ControllerSettings(_Section):
     jobs and nodes each time)."""
 
     busy_interval_seconds: float = Field(default=2.0, ge=0.1, le=600)
-    """How often Slurm is looked at while Advice waits for its next step.
+    """How often Slurm is looked at while Advice waits for its next step, or is about to come.
 
     Lower restarts jobs sooner, at most by its own length; on a large cluster with many failures it
     may become what slurmctld is asked most."""

@@ -12,15 +12,16 @@ from fake_slurm import Fuse, KilledError
 from relume.advice import Operation
 from relume.controller.actuator import Order
 
-MOMENTS = 32
+MOMENTS = 30
 """Those of a recovery: three rounds with all their effects; the tests make sure of the number."""
 
 
-def prepared(path: Path, operation: Operation) -> Stage:
-    """A job that failed, and a settled decision about it."""
+def prepared(path: Path, operation: Operation, *, hangs: bool = False) -> Stage:
+    """A job that failed or hangs, and a settled decision about it."""
     stage = Stage(path, make_job())
     stage.round()
-    stage.slurm.fail()
+    if not hangs:
+        stage.slurm.fail()
     stage.service.landed[f"{KEY}.0"] = True
     stage.service.advise(advise(operation))
     return stage
@@ -50,8 +51,9 @@ def killed(stage: Stage, moment: int) -> None:
 
 
 @pytest.mark.parametrize("moment", range(1, MOMENTS + 1))
-def test_a_restart_is_done_once(fast_path: Path, moment: int) -> None:
-    stage = prepared(fast_path, Operation.RESTART_EXCLUDING)
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_restart_is_done_once(fast_path: Path, moment: int, *, hangs: bool) -> None:
+    stage = prepared(fast_path, Operation.RESTART_EXCLUDING, hangs=hangs)
     killed(stage, moment)
     job = stage.slurm.jobs["7"]
     assert (job.state, job.restart_count, job.exclude_nodes) == ("RUNNING", 1, ("node2",))

@@ -114,9 +114,8 @@ def test_messages_come_in_order_and_once(journal: Journal) -> None:
 
 
 def test_the_nodes_of_a_run_are_those_of_its_users_jobs(journal: Journal) -> None:
-    run = {"user": "ada", "run": "opus"}
     journal.see(seen(nodes=("node1",)), NOW)
-    journal.see(seen(key=JobKey("lab", "6", T1), nodes=("node6",), **run), NOW)
+    journal.see(seen(key=JobKey("lab", "6", T1), nodes=("node6",)), NOW)
     journal.see(seen(key=JobKey("lab", "5", T1), nodes=("node5",), user="eve"), NOW)
     journal.see(seen(key=JobKey("lab", "4", T1), nodes=("node4",), run="other"), NOW)
     journal.see(seen(key=JobKey("lab", "7", T1), nodes=("node7",), run="older"), NOW)

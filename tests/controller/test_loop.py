@@ -95,7 +95,7 @@ def test_observe_gives_no_command(
     assert len(stage.service.snapshots) == 3
     if job.state == "RUNNING" and operation is Operation.RESTART:
         said = [one.message for one in caplog.records if "would do" in one.message]
-        assert len([one for one in said if "'requeuehold', '7'" in one]) == 1
+        assert len([one for one in said if "'Incomplete', '7'" in one]) == 1
 
 
 def test_a_job_without_opt_in_gives_no_command(fast_path: Path) -> None:
@@ -162,23 +162,26 @@ def test_what_changed_since_the_plan_is_not_acted_upon(stage: Stage) -> None:
     assert stage.slurm.count(Order.REQUEUE_HOLD) == 0
 
 
-def test_a_job_that_ended_well_just_before_the_hold_is_not_revived(stage: Stage) -> None:
+@pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "FAILED"])
+def test_a_job_that_ends_just_before_the_hold_is_not_revived(stage: Stage, state: str) -> None:
     stage.round()
     hang = advise(cause="hang")
     stage.service.advise(hang)
     stage.service.landed[ATTEMPT] = True
 
-    def completes(order: Order, job_id: str) -> None:
-        if order is Order.REQUEUE_HOLD:
-            stage.slurm.change(job_id, state="COMPLETED", end_time=stage.clock.now())
+    def ends(order: Order, job_id: str) -> None:
+        if order is Order.REQUEUE_HOLD and stage.slurm.jobs[job_id].state == "RUNNING":
+            stage.slurm.change(job_id, state=state, end_time=stage.clock.now())
 
-    stage.slurm.before_order = completes
+    stage.slurm.before_order = ends
     stage.round(3)
-    assert stage.slurm.count(Order.RELEASE) == 0
-    assert stage.slurm.jobs["7"].state == "CANCELLED"
     report = stage.service.reconciled[hang.advice_id]
-    assert report["disposition"] == "ABANDONED"
-    assert report["reason"].startswith("ended COMPLETED just before it was held")
+    if state == "FAILED":
+        assert report["disposition"] == "CONVERGED"
+        assert stage.slurm.jobs["7"].restart_count == 1
+    else:
+        assert report["disposition"] == "ABANDONED"
+        assert stage.slurm.jobs["7"].state == state
 
 
 def test_the_helpers_hold_is_ours(stage: Stage) -> None:
@@ -278,6 +281,21 @@ def test_run_waits_and_wakes_with_the_helper(stage: Stage) -> None:
         controller.run(Stop())
     assert len(stage.service.snapshots) == 2
     assert 100 <= len(waits) <= 106, "3 waits to the touch, then a whole interval"
+
+
+def test_it_looks_more_often_while_something_is_due(stage: Stage) -> None:
+    assert not stage.round().busy
+    stage.slurm.fail()
+    assert stage.round().busy, "Advice will come"
+    stage.clock.advance(60)
+    assert not stage.round().busy, "none came"
+    stage.service.advise(advise(settled=False))
+    assert stage.round().busy, "it waits for the settled one"
+    stage.service.advice.clear()
+    stage.clock.advance(120)
+    assert stage.round().busy, "a hold of ours"
+    stage.slurm.change(reason="JobHeldUser")
+    assert not stage.round().busy
 
 
 def test_run_outlives_what_is_unreachable(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:

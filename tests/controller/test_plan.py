@@ -24,7 +24,7 @@ from controlling import (
     seen,
 )
 from relume.advice import Advice, Mode, Operation, Scope
-from relume.controller.facts import UNKNOWN_ENDING, Accepted, Action, Outcome
+from relume.controller.facts import Accepted, Action, Outcome
 from relume.controller.marker import Marker, read_marker, with_marker
 from relume.controller.plan import plan
 from relume.controller.steps import Close, Item, Step, Wait
@@ -41,7 +41,6 @@ def planned(job: SlurmJob | None, advice: Advice, *what: Any, **changes: Any) ->
     memory = changes.pop("memory", None) or remember(*(what or (seen(), seen(1), HOLD_DEED)))
     now = changes.pop("now", NOW)
     jobs = () if job is None else (job,)
-    changes = {"endings": {f"{KEY}.0": "REQUEUED"}} | changes
     facts = make_facts(*jobs, advice=(advice,), memory=memory, **changes)
     items = [item for item in plan(facts, settings, now) if _about(item, advice)]
     assert len(items) <= 1
@@ -87,7 +86,8 @@ def test_a_failed_job_is_held_on_an_unsettled_word() -> None:
 
 @pytest.mark.parametrize("operation", RESTARTS)
 def test_a_running_job_is_requeued_into_hold_once_it_is_settled(operation: Operation) -> None:
-    assert step_of(planned(make_job(), advise(operation), seen())).action is Action.HOLD
+    step = step_of(planned(make_job(), advise(operation), seen()))
+    assert step.action is Action.HOLD_RUNNING, "Slurm must not revive it if it has ended by then"
 
 
 @pytest.mark.parametrize("operation", [Operation.RESTART, Operation.HOLD, Operation.STOP])
@@ -361,9 +361,8 @@ def test_a_running_job_may_end_by_itself_before_it_is_stopped() -> None:
     assert words(planned(make_job(), stop, memory=memory)) == "wait: it may still end by itself"
     step = step_of(planned(make_job(), stop, memory=memory, now=NOW + 30 * SECOND))
     assert step.action is Action.MARK
-    assert (
-        "would fail the same way again (gpu_lost)" in (read_marker(step.text) or Marker(0)).message
-    )  # type: ignore[operator]
+    message = (read_marker(step.text) or Marker(0)).message or ""
+    assert "would fail the same way again (gpu_lost)" in message
     job = make_job(admin_comment=step.text)
     assert step_of(planned(job, stop, memory=memory, now=NOW + 30 * SECOND)).action is Action.CANCEL
 
@@ -391,44 +390,6 @@ def test_a_job_that_ended_by_itself_is_stopped_already(state: str) -> None:
 def test_a_job_that_completed_was_not_stopped() -> None:
     item = planned(make_job(state="COMPLETED"), advise(Operation.STOP), seen())
     assert words(item) == "ABANDONED: ended COMPLETED"
-
-
-# --- a hold that came too late ---
-
-
-@pytest.mark.parametrize("ended", ["COMPLETED", "CANCELLED"])
-@pytest.mark.parametrize("operation", [*RESTARTS, Operation.HOLD, Operation.OBSERVE])
-def test_a_revived_job_is_cancelled(ended: str, operation: Operation) -> None:
-    endings = {f"{KEY}.0": ended}
-    advice = advise(operation)
-    step = step_of(planned(make_held(), advice, landed=LANDED, endings=endings))
-    assert step.action is Action.MARK
-    job = make_held(admin_comment=step.text)
-    assert step_of(planned(job, advice, landed=LANDED, endings=endings)).action is Action.CANCEL
-    cancelled = make_held(state="CANCELLED")
-    done = deed(Action.CANCEL, advice)
-    item = planned(cancelled, advice, seen(), seen(1), HOLD_DEED, done, endings=endings)
-    assert words(item) == (
-        f"ABANDONED: ended {ended} just before it was held; its revival was cancelled"
-    )
-
-
-def test_accounting_is_given_time_to_say_how_a_held_attempt_ended() -> None:
-    job = make_held(admin_comment=MARKED_HELD)
-    early = planned(job, advise(), landed=LANDED, endings={})
-    assert words(early) == "wait: accounting doesn't say yet how the attempt ended"
-    late = planned(job, advise(), landed=LANDED, endings={}, now=T1 + 31 * SECOND)
-    assert step_of(late).action is Action.RELEASE
-    helped = deed(Action.HOLD, by="epilog")
-    item = planned(job, advise(), seen(), seen(1), helped, landed=LANDED, endings={})
-    assert step_of(item).action is Action.RELEASE
-
-
-@pytest.mark.parametrize("ended", ["REQUEUED", "FAILED", UNKNOWN_ENDING])
-def test_other_endings_revive_nothing(ended: str) -> None:
-    job = make_held(admin_comment=MARKED_HELD)
-    item = planned(job, advise(), landed=LANDED, endings={f"{KEY}.0": ended})
-    assert step_of(item).action is Action.RELEASE
 
 
 # --- deadlines ---
@@ -591,6 +552,20 @@ def test_a_step_is_not_repeated_at_once(outcome: Outcome) -> None:
     assert words(at(29)) == "wait: hold was sent; its effect doesn't show yet"
     assert isinstance(at(30), Step)
     assert words(at(30, count=5)).startswith("ABANDONED: hold didn't succeed in 5 tries")
+
+
+def test_the_other_kind_of_hold_may_still_come() -> None:
+    """It ended while we asked Slurm to requeue it as a running job."""
+
+    def after(outcome: Outcome, seconds: int) -> Item | None:
+        tried = deed(Action.HOLD_RUNNING, advise(), outcome=outcome, intended_at=NOW)
+        now = NOW + seconds * SECOND
+        return planned(make_job(state="FAILED"), advise(), seen(), tried, now=now)
+
+    assert step_of(after(Outcome.REFUSED, 1)).action is Action.HOLD
+    assert step_of(after(Outcome.DONE, 1)).action is Action.HOLD
+    assert words(after(Outcome.UNKNOWN, 1)).startswith("wait: hold was sent")
+    assert step_of(after(Outcome.UNKNOWN, 30)).action is Action.HOLD
 
 
 def test_attempts_wait_for_their_turn_in_the_hour() -> None:

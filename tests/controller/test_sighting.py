@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controlling import KEY, NOW, SECOND, T0, T1, make_held, make_job, remember, seen
-from relume.controller.facts import Memory, Sighting
+from controlling import KEY, NOW, SECOND, T0, T1, deed, make_held, make_job, remember, seen
+from relume.controller.facts import Action, Memory, Outcome, Sighting
 from relume.controller.marker import Marker, with_marker
 from relume.controller.sighting import sight
 from relume.identity import JobKey
@@ -45,6 +45,19 @@ def test_it_learns_nodes_and_first_moments_only() -> None:
     assert looked(make_held(), RUNNING_ONCE, seen(1)) == seen(1)
     failed = make_job(state="FAILED")
     assert looked(failed) == seen(running_at=None)
+
+
+def test_the_next_attempt_of_what_we_held_is_the_same_job() -> None:
+    """A job that failed before it was seen running bears no marker."""
+    failed = seen(running_at=None)
+    held = deed(Action.HOLD, intended_at=T1)
+    found = sight(make_held(), "lab", remember(failed, held), {}, NOW)
+    assert found is not None
+    assert found.key == KEY
+    refused = deed(Action.HOLD, intended_at=T1, outcome=Outcome.REFUSED)
+    assert sight(make_held(), "lab", remember(failed, refused), {}, NOW) is None
+    later = deed(Action.HOLD, intended_at=T1 + 6 * SECOND)
+    assert sight(make_held(), "lab", remember(failed, later), {}, NOW) is None
 
 
 def test_a_marker_names_the_job_whatever_its_submit_time() -> None:

@@ -189,7 +189,7 @@ def test_observe_only_says_it(fast_path: Path, caplog: pytest.LogCaptureFixture)
 def test_a_refused_release_is_tried_again_later(stage: Stage) -> None:
     held_and_dead(stage)
     stage.clock.advance(301)
-    stage.slurm._release = lambda _job, _value: False  # type: ignore[method-assign] # noqa: SLF001
+    stage.slurm.refuses.add(Order.RELEASE)
     assert watch(stage, rounds=4, seconds=25) == 0
     assert sum(one.order is Order.RELEASE for one in stage.slurm.mutations) == 2
 

@@ -28,7 +28,6 @@ def test_a_second_cluster_ends_hard_without_a_trace(
     # Ignores what slurmstepd would send, and forgets where it belongs.
     job_id = lab.submit("trap '' TERM\nsleep 1000 &\nenv -i sleep 1000 &\ntouch started\nwait")
     wait_until((lab.root / "jobs" / "started").exists, what="start of the job")
-    assert slurm.state(job_id) != "RUNNING"
     with pytest.raises(UnreachableError, match="accounting"):
         SlurmReader(slurm_conf=lab.slurm_conf).accounting(job_id)
     bystander = subprocess.Popen(["/bin/sleep", "1000"], env=lab.environment)
@@ -59,11 +58,14 @@ def test_a_cluster_can_be_stopped_and_started_again(
 
 
 def test_a_cluster_that_cannot_start_leaves_nothing_behind(
-    start_slurm: Callable[[LabSettings], SlurmLab],
+    require_server: Callable[[str], None],
 ) -> None:
+    require_server("slurm")
     wrong = LabSettings(nodes=1, accounting=False, extra=("NoSuchOption=1",))
-    with pytest.raises(UnreachableError, match="slurmctld; found exit code 1"):
-        start_slurm(wrong)
+    with tempfile.TemporaryDirectory(prefix="rl-") as name:
+        with pytest.raises(UnreachableError, match="slurmctld; found exit code 1"):
+            SlurmLab(Path(name), wrong).start()
+        assert lab_processes(Path(name)) == {}
 
 
 def test_a_node_dies_alone(slurm: SlurmLab) -> None:

@@ -13,7 +13,6 @@ from controlling import HELD, SECOND, make_nodes
 from relume.clock import ManualClock
 from relume.controller.actuator import Order, SlurmRefusedError, command
 from relume.controller.commands import Done
-from relume.identity import AccountingRow
 from relume.slurm.job import ENDED_STATES, SlurmJob, SlurmSnapshot
 
 
@@ -52,8 +51,8 @@ class FakeSlurm:
         self.clock = clock
         self.jobs = {job.job_id: job for job in jobs}
         self.nodes = make_nodes()
-        self.rows: dict[str, list[AccountingRow]] = {}
         self.mutations: list[Mutation] = []
+        self.refuses: set[Order] = set()
         self.fuse = Fuse()
         self.before_order: Callable[[Order, str], None] = lambda _order, _job_id: None
 
@@ -67,9 +66,6 @@ class FakeSlurm:
 
     def job(self, job_id: str) -> SlurmJob | None:
         return self.jobs.get(job_id)
-
-    def accounting(self, job_id: str) -> list[AccountingRow]:
-        return self.rows.get(job_id, [])
 
     def change(self, job_id: str = "7", **fields: object) -> None:
         """Let something happen to a job."""
@@ -95,6 +91,14 @@ class FakeSlurm:
     def requeue_hold(self, job_id: str) -> Done:
         return self._do(Order.REQUEUE_HOLD, job_id, "", self._requeue_hold)
 
+    def requeue_hold_running(self, job_id: str) -> Done:
+        """Slurm says yes even where it leaves the job alone."""
+
+        def effect(job: SlurmJob, value: str) -> bool:
+            return job.state != "RUNNING" or self._requeue_hold(job, value)
+
+        return self._do(Order.REQUEUE_HOLD, job_id, "Incomplete", effect)
+
     def release(self, job_id: str) -> Done:
         return self._do(Order.RELEASE, job_id, "", self._release)
 
@@ -113,7 +117,7 @@ class FakeSlurm:
         self.before_order(order, job_id)
         self.fuse.burn()
         job = self.jobs.get(job_id)
-        done = job is not None and effect(job, value)
+        done = job is not None and order not in self.refuses and effect(job, value)
         self.mutations.append(Mutation(order, job_id, value, refused=not done))
         self.fuse.burn()
         if not done:
@@ -123,9 +127,6 @@ class FakeSlurm:
     def _requeue_hold(self, job: SlurmJob, _: str) -> bool:
         if job.state not in ENDED_STATES | {"RUNNING"} or job.requeue is False:
             return False
-        state = "REQUEUED" if job.state == "RUNNING" else job.state
-        row = AccountingRow(job.job_id, job.submit_time or 0, self.clock.now(), state)
-        self.rows.setdefault(job.job_id, []).append(row)
         self.change(
             job.job_id,
             state="PENDING",

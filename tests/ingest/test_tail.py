@@ -99,7 +99,7 @@ def test_a_requeue_truncates_and_begins_a_new_stream(
     tailer.poll()
     log.write_bytes(b"new\n")
     result = tailer.poll()
-    assert (text(result), result.events) == (b"old 2\n", {TailEvent.TRUNCATED})
+    assert (text(result), result.events) == (b"old 2\n", frozenset({TailEvent.TRUNCATED}))
     [block] = tailer.poll().blocks
     assert (block.data, block.first_line, block.byte_offset_at(0)) == (b"new\n", 0, 0)
 
@@ -111,7 +111,7 @@ def test_a_new_file_that_has_grown_past_the_old_one_is_known_by_its_first_bytes(
     tailer = follow(log)
     tailer.poll()
     log.write_bytes(b"new line, longer\n")
-    assert tailer.poll().events == {TailEvent.TRUNCATED}
+    assert tailer.poll().events == frozenset({TailEvent.TRUNCATED})
     assert text(tailer.poll()) == b"new line, longer\n"
 
 
@@ -123,7 +123,7 @@ def test_a_requeue_while_we_were_away_still_delivers_the_unfinished_line(
     log.write_bytes(b"new\n")
     resumed = follow(log, position)
     result = resumed.poll()
-    assert (text(result), result.events) == (b"old 2\n", {TailEvent.TRUNCATED})
+    assert (text(result), result.events) == (b"old 2\n", frozenset({TailEvent.TRUNCATED}))
     assert text(resumed.poll()) == b"new\n"
 
 
@@ -136,7 +136,7 @@ def test_finish_tells_a_stream_that_was_cut_off_from_one_that_ended(
     log.write_bytes(b"")
     result = tailer.finish()
     assert (text(result), result.ended) == (b"old\n", True)
-    assert result.events == {TailEvent.TRUNCATED}
+    assert result.events == frozenset({TailEvent.TRUNCATED})
 
 
 def test_rotation_finishes_the_old_file_before_the_new_one(
@@ -153,7 +153,7 @@ def test_rotation_finishes_the_old_file_before_the_new_one(
     append(old, b"late")  # the writer had not opened the new file yet
     assert text(tailer.poll()) == b""
     result = tailer.poll()
-    assert (text(result), result.events) == (b"late\n", {TailEvent.ROTATED})
+    assert (text(result), result.events) == (b"late\n", frozenset({TailEvent.ROTATED}))
     assert text(tailer.poll()) == b"new\n"
 
 
@@ -166,7 +166,11 @@ def test_rotation_while_we_were_away(log: Path, follow: Callable[..., Tailer]) -
     resumed = follow(log, position)
     assert text(resumed.poll()) == b"old 2\n"
     polls = [resumed.poll() for _ in range(3)]
-    assert [poll.events for poll in polls] == [frozenset(), {TailEvent.ROTATED}, frozenset()]
+    assert [poll.events for poll in polls] == [
+        frozenset(),
+        frozenset({TailEvent.ROTATED}),
+        frozenset(),
+    ]
     assert text(polls[-1]) == b"new\n"
 
 
@@ -179,8 +183,20 @@ def test_an_old_file_that_is_gone_for_good_only_ends(
     append(log, b"new\n")
     resumed = follow(log, position)
     result = resumed.poll()
-    assert (text(result), result.events) == (b"old 2\n", {TailEvent.ROTATED})
+    assert (text(result), result.events) == (b"old 2\n", frozenset({TailEvent.ROTATED}))
     assert text(resumed.poll()) == b"new\n"
+
+
+def test_an_inode_that_was_given_out_again_is_not_the_old_file(
+    log: Path, follow: Callable[..., Tailer]
+) -> None:
+    append(log, b"old 1\nold 2")
+    position = follow(log).poll().position
+    log.write_bytes(b"something else, and longer\n")
+    log.rename(log.with_name("slurm-12.out.1"))
+    append(log, b"new\n")
+    result = follow(log, position).poll()
+    assert (text(result), result.events) == (b"old 2\n", frozenset({TailEvent.ROTATED}))
 
 
 def test_finish_goes_over_a_rotation(log: Path, follow: Callable[..., Tailer]) -> None:
@@ -197,7 +213,7 @@ def test_finish_goes_over_a_rotation(log: Path, follow: Callable[..., Tailer]) -
 def test_a_file_that_is_not_there_yet(log: Path, follow: Callable[..., Tailer]) -> None:
     tailer = follow(log)
     result = tailer.poll()
-    assert (result.events, result.lag_bytes) == ({TailEvent.MISSING}, None)
+    assert (result.events, result.lag_bytes) == (frozenset({TailEvent.MISSING}), None)
     status = result.status("job 12", cluster="lab", observed_at=7)
     assert (status.status, status.observed_at) == (Health.UNKNOWN, 7)
     assert status.reason == f"{log} is not there yet"
@@ -216,7 +232,7 @@ def test_a_deleted_file_is_read_to_its_end(log: Path, follow: Callable[..., Tail
         stream.write(b"two\n")
     assert text(tailer.poll()) == b"two\n"
     result = tailer.poll()
-    assert result.events == {TailEvent.MISSING}
+    assert result.events == frozenset({TailEvent.MISSING})
     assert "no more" in (result.reason or "")
     assert tailer.finish().ended
 
@@ -235,9 +251,27 @@ def test_what_cannot_be_opened_is_a_status_never_an_error(
     for opener, words in ((denied, "Permission denied"), (refused, "a link out")):
         result = follow(log, opener=opener).poll()
         status = result.status("job 12", cluster="lab", observed_at=7)
-        assert result.events == {TailEvent.UNREADABLE}
+        assert result.events == frozenset({TailEvent.UNREADABLE})
         assert status.status is Health.UNHEALTHY
         assert words in (status.reason or "")
+
+
+def test_a_descriptor_that_went_stale_is_replaced(log: Path, follow: Callable[..., Tailer]) -> None:
+    append(log, b"one\ntw")
+    opened: list[int] = []
+
+    def opener(path: Path) -> int:
+        opened.append(os.open(path, os.O_RDONLY))
+        return opened[-1]
+
+    tailer = follow(log, opener=opener)
+    tailer.poll()
+    folder = os.open(log.parent, os.O_RDONLY)
+    os.dup2(folder, opened[-1])  # reading it fails from now on
+    os.close(folder)
+    append(log, b"o\n")
+    assert tailer.poll().events == frozenset({TailEvent.UNREADABLE})
+    assert text(tailer.poll()) == b"two\n"
 
 
 def test_a_name_that_leads_elsewhere_later_leaves_the_open_file_alone(
@@ -254,7 +288,7 @@ def test_a_name_that_leads_elsewhere_later_leaves_the_open_file_alone(
     tailer = follow(log, opener=opener)
     tailer.poll()
     allowed[0] = False
-    assert tailer.poll().events == {TailEvent.UNREADABLE}
+    assert tailer.poll().events == frozenset({TailEvent.UNREADABLE})
     append(log, b"two\n")
     assert text(tailer.poll()) == b"two\n"
 
@@ -264,7 +298,7 @@ def test_what_is_no_file_is_not_waited_for(
     log: Path, follow: Callable[..., Tailer], kind: str
 ) -> None:
     log.mkdir() if kind == "folder" else os.mkfifo(log)
-    assert follow(log).poll().events == {TailEvent.UNREADABLE}
+    assert follow(log).poll().events == frozenset({TailEvent.UNREADABLE})
 
 
 def test_a_poll_reads_no_more_than_it_is_told(log: Path, follow: Callable[..., Tailer]) -> None:
@@ -298,7 +332,7 @@ def test_the_hole_of_a_truncated_file_is_passed_over(
         tailer.poll()
         os.truncate(log, 0)
         writer.write(b"new\n")
-    assert tailer.poll().events == {TailEvent.TRUNCATED}
+    assert tailer.poll().events == frozenset({TailEvent.TRUNCATED})
     [block] = tailer.poll().blocks
     assert (block.data, block.line_at(0)) == (b"new\n", 0)
 

@@ -11,7 +11,7 @@ from relume.ingest.lake.journal import Commit, Journal, Segment, read_commits, r
 
 
 def commit(sequence: int, **positions: str | None) -> Commit:
-    segment = Segment(table="tick", path=f"p/{sequence}", rows=1, bytes=2)
+    segment = Segment(table="tick", path=f"p/{sequence}", rows=1, bytes=2, crc32=3)
     return Commit(
         sequence=sequence,
         committed_at=sequence * 10,

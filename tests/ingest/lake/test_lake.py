@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -34,7 +35,9 @@ from relume.ingest.lake import (
     writer,
 )
 from relume.ingest.lake.columns import LINE_SCHEMA
-from relume.ingest.lake.segments import TABLES, schema_of
+from relume.ingest.lake.files import checksum
+from relume.ingest.lake.segments import TABLES, read_segment, schema_of
+from relume.ingest.tailing.lines import LineHolder
 from relume.schemas import SCHEMAS, event_of
 from relume.verdict import Health
 
@@ -88,6 +91,18 @@ def test_lines_of_logs_come_back_as_the_batch_they_were(lake: LakeWriter, folder
         assert landed.block.line_at(at) == given.block.line_at(at)
         assert landed.block.byte_offset_at(at) == given.block.byte_offset_at(at)
     assert (landed.attempt, landed.node, landed.observed_at) == ("lab/12@1.0", "n7", NOON)
+
+
+def test_offsets_are_right_where_what_is_put_in_makes_up_for_what_is_taken_out(
+    lake: LakeWriter, folder: Path
+) -> None:
+    [block] = LineHolder("log").take(b"\xff\n\x1bM\nc\n")
+    assert block.data == "\ufffd\n\nc\n".encode()
+    lake.append([LineBatch(block=block)])
+    lake.commit()
+    [landed] = LakeReader(folder).landings()
+    assert isinstance(landed, LineBatch)
+    assert [landed.block.byte_offset_at(at) for at in (0, 4, 5)] == [0, 2, 5]
 
 
 def test_events_read_the_prefixes_that_landing_did_not(lake: LakeWriter, folder: Path) -> None:
@@ -243,20 +258,46 @@ def test_a_missing_segment_is_named_when_it_is_reached(folder: Path) -> None:
     assert isinstance(caught.value, Permanent)
 
 
-@pytest.mark.parametrize("damage", ["short", "bits", "other file"])
+def test_what_an_unfinished_commit_left_is_taken_away(folder: Path) -> None:
+    write_two(folder)
+    left = folder / "table=tick/date=2026-01-03/00000000000000000003.parquet"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"PAR1")
+    (folder / "staging" / "tick.parquet").write_bytes(b"PAR1")
+    LakeWriter(folder).close()
+    assert not left.exists()
+    assert list((folder / "staging").iterdir()) == []
+    assert len(list(LakeReader(folder).landings())) == 2
+
+
+@pytest.mark.parametrize(
+    "damage", ["short", "a bit of the data", "a bit of the footer", "other file"]
+)
 def test_a_damaged_segment_is_named_never_read(folder: Path, damage: str) -> None:
     first, second = write_two(folder)
-    data = second.read_bytes()
+    data = bytearray(second.read_bytes())
+    data[40 if damage == "a bit of the data" else -200] ^= 1
     if damage == "short":
-        second.write_bytes(data[:-1])
-    elif damage == "bits":
-        middle = 40  # in the first data page
-        second.write_bytes(data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :])
-    else:
-        table = pq.ParquetFile(first).read()
-        pq.write_table(pa.concat_tables([table, table]), second)
+        data = data[:-1]
+    elif damage == "other file":
+        data = bytearray(first.read_bytes())
+    second.write_bytes(data)
     with pytest.raises(CorruptSegmentError, match=second.name):
         list(LakeReader(folder).landings())
+
+
+def test_a_file_that_was_damaged_before_it_landed_is_named_too(
+    lake: LakeWriter, folder: Path
+) -> None:
+    lake.append([Tick(event_time=1)])
+    lake.commit()
+    [commit] = LakeReader(folder).commits()
+    [segment] = commit.segments
+    path = folder / segment.path
+    path.write_bytes(b"PAR1 and no more")
+    fake = replace(segment, bytes=path.stat().st_size, crc32=checksum(path))
+    with pytest.raises(CorruptSegmentError, match="a whole Parquet file"):
+        list(read_segment(folder, fake))
 
 
 def test_a_disk_that_fails_ends_the_writer_and_spares_the_lake(
@@ -280,3 +321,18 @@ def test_a_disk_that_fails_ends_the_writer_and_spares_the_lake(
     assert [tick.event_time for tick in events(folder)] == [1]
     with LakeWriter(folder) as again:
         assert again.positions == {"a": "1"}
+
+
+def test_an_entry_that_was_written_in_part_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = LakeWriter(folder)
+    lake.append([Tick(event_time=1)])
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:9]))
+        with pytest.raises(LakeWriteError, match="No space left"):
+            lake.commit()
+    lake.close()
+    with LakeWriter(folder) as again:
+        assert again.sequence == 0

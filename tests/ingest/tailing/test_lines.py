@@ -85,6 +85,23 @@ def test_a_long_line_comes_in_overlapping_pieces_and_is_counted_once() -> None:
     assert dict(skipped.items()) == {"long_line_split": 1}
 
 
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"a" * 8191 + b"\r\nb\n",
+        b"a" * 8192 + b"\0" * 8 + b"b\n",
+        b"a" * 8192 + b"\0" * 7 + b"b\n",
+    ],
+    ids=["CRLF", "hole", "NULs"],
+)
+def test_what_lies_across_the_longest_line_is_cut_alike(log: bytes) -> None:
+    fast, slow = (LineHolder("log", max_line_bytes=8192) for _ in range(2))
+    one_by_one = [block for byte in log for block in slow.take(bytes([byte]))]
+    expected = rows(fast.take(log))
+    assert rows(one_by_one) == expected
+    assert [row[0] for row in expected].count("") == 0
+
+
 def test_line_feeds_are_found_over_redraws() -> None:
     [block] = LineHolder("log").take(b"1%\r2%\r3%\nx\n4%\r5%\n")
     assert list(block.physical_lines()) == [(3, 0, 0), (1, 1, 9), (2, 2, 11)]

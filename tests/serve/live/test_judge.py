@@ -1,0 +1,110 @@
+"""A replay of what landed gives the very Advice of the live run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from relume.advice import Advice, Operation, comparable
+from relume.events import SchedulerEvent, SourceStatus, Tick
+from relume.ingest.blocks import blocks_of_lines
+from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.lake.reader import LakeReader
+from relume.ingest.lake.writer import LakeWriter
+from relume.serve.live.judge import LOG_ENDED, Judge, log_source
+from relume.serve.live.watch import MICROSECONDS
+from relume.serve.offline import Analyzer
+from relume.verdict import Health
+
+START = 1_767_323_045
+ANALYZER = Analyzer()
+
+
+def attempt(count: int) -> str:
+    return f"lab/7@{START}.{count}"
+
+
+def at(second: int) -> int:
+    return (START + second) * MICROSECONDS
+
+
+def job(count: int, second: int, state: str) -> SchedulerEvent:
+    return SchedulerEvent(
+        source="slurm",
+        cluster="lab",
+        event_time=at(second),
+        attempt=attempt(count),
+        state=state,
+        nodes=("gpu-a01", "gpu-a02"),
+        comment='{"relume": {"run": "opus"}}',
+    )
+
+
+def lines(count: int, second: int, *text: str) -> list[Landing]:
+    return [
+        LineBatch(block=block, attempt=attempt(count), observed_at=at(second), cluster="lab")
+        for block in blocks_of_lines(text, f"job-{count}.out")
+    ]
+
+
+def story() -> list[Landing]:
+    """Two attempts of one run: a node fails, then the same Python error ends the second try."""
+    landings: list[Landing] = [job(0, 0, "RUNNING")]
+    for second in range(1, 31):
+        landings += lines(0, second, f"iter {second}: loss 3.9, time 1000.00ms")
+        landings.append(Tick(event_time=at(second), cluster="lab"))
+    landings += lines(0, 31, "srun: error: Node failure on gpu-a02")
+    landings += [Tick(event_time=at(second), cluster="lab") for second in range(31, 45)]
+    landings += [job(0, 45, "REQUEUED"), job(1, 46, "RUNNING")]
+    landings += lines(1, 47, "[rank1]: KeyError: 'x'")
+    landings += [Tick(event_time=at(47), cluster="lab"), job(1, 48, "FAILED")]
+    ended = SourceStatus(
+        source=log_source(attempt(1)),
+        cluster="lab",
+        event_time=at(49),
+        status=Health.HEALTHY,
+        reason=LOG_ENDED,
+    )
+    return [*landings, ended, Tick(event_time=at(49), cluster="lab")]
+
+
+def advice_of(landings: list[Landing]) -> list[Advice]:
+    return list(Judge(ANALYZER).take_all(landings))
+
+
+def test_the_story_gets_its_advice_generation_by_generation() -> None:
+    told = [(a.attempt, a.generation, a.operation.value, a.settled) for a in advice_of(story())]
+    assert told == [
+        (attempt(0), 1, "RESTART", False),
+        (attempt(0), 2, "RESTART_EXCLUDING", True),
+        (attempt(1), 1, "RESTART", False),
+        (attempt(1), 2, "RESTART", True),
+    ]
+
+
+def test_a_replay_from_the_lake_is_equal_to_the_bit(tmp_path: Path) -> None:
+    live: list[Advice] = []
+    judge = Judge(ANALYZER)
+    with LakeWriter(tmp_path) as lake:
+        for landing in story():
+            lake.append([landing])
+            if isinstance(landing, Tick):
+                lake.commit()
+            live += judge.take(landing)
+    replayed = list(Judge(ANALYZER).take_all(LakeReader(tmp_path).landings()))
+    assert [comparable(advice) for advice in replayed] == [comparable(advice) for advice in live]
+    assert len(replayed) == 4
+
+
+def test_the_history_of_a_run_reaches_its_next_attempt() -> None:
+    landings: list[Landing] = []
+    for count in range(3):
+        second = 10 * count
+        landings += [job(count, second, "RUNNING"), *lines(count, second, "[rank1]: KeyError: 'x'")]
+        landings += [job(count, second + 1, "FAILED"), Tick(event_time=at(second + 1))]
+    operations = [advice.operation for advice in advice_of(landings)]
+    assert operations == [Operation.RESTART, Operation.STOP, Operation.STOP]
+
+
+def test_lines_of_unknown_attempts_and_other_events_change_nothing() -> None:
+    assert advice_of(lines(5, 0, "[rank1]: KeyError: 'x'")) == []
+    assert advice_of([Tick(event_time=at(1))]) == []
