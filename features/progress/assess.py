@@ -37,6 +37,8 @@ MIN_GAPS: Final = 2
 """Gaps between clocked progress lines that make one usual."""
 TELLING_SAMPLES: Final = 3
 """Samples below which a line format tells less than a bar."""
+OPENING_TIMES: Final = 3.0
+"""How many times a bar's mean so far every later stretch must take to be slow by that alone."""
 DECIDING_SAMPLES: Final = 6
 """Samples with which the best printer's judgement is final, whatever lesser ones show."""
 
@@ -171,15 +173,20 @@ def _judge(tracker: ProgressTracker, judged: list[Series]) -> _Judgement:
         if restart is None and tracker.started is None:
             return ProgressState.NONE, "no progress line was seen", None
         return ProgressState.FRESH_START, "it started, and no step was seen since", None
-    end = _find_end(tracker, judged)
+    end = _look_at_epochs(tracker) or _look_at_end(tracker, judged)
     if end is not None:
-        return ProgressState.FINISHED, end, None
+        return end
     if restart is not None and restart.order > last.order:
         return ProgressState.FRESH_START, "it started again, and no step was seen since", None
     stop = _find_stop(tracker, judged)
     if stop is not None:
         return ProgressState.STOPPED, stop, None
     return _judge_pace(judged)
+
+
+def _look_at_end(tracker: ProgressTracker, judged: list[Series]) -> _Judgement | None:
+    end = _find_end(tracker, judged)
+    return None if end is None else (ProgressState.FINISHED, end, None)
 
 
 def _find_end(tracker: ProgressTracker, judged: list[Series]) -> str | None:
@@ -265,6 +272,9 @@ def _judge_pace(judged: list[Series]) -> _Judgement:
         if paces is None:
             continue
         steady, rates = skip_warm_up(paces), rates_beside(series)
+        verdict = _look_at_opening(series, paces)
+        if verdict is not None:
+            return verdict
         for look in (_look_for_waiting, _look_for_shift, _look_for_irregular, _look_for_drift):
             verdict = look(paces, steady, rates)
             if verdict is not None:
@@ -272,6 +282,19 @@ def _judge_pace(judged: list[Series]) -> _Judgement:
         if len(steady.values) >= DECIDING_SAMPLES:
             break
     return ProgressState.ADVANCING, "steps go on at a usual pace", None
+
+
+def _look_at_epochs(tracker: ProgressTracker) -> _Judgement | None:
+    """Judge the epochs that bars were drawn for; of several bars the one with the most time."""
+    found = [paces for series in tracker.epochs() if (paces := paces_of(series)) is not None]
+    if not found or MarkerKind.CLEAN_END in tracker.markers:
+        return None
+    paces = max(found, key=lambda paces: sum(paces.values))
+    for gate in GATES["bar"]:
+        finding = find_shift(paces, gate)
+        if finding is not None:
+            return ProgressState.SLOWING, _slower(finding), finding
+    return None
 
 
 def _look_for_waiting(_: Paces, steady: Paces, __: Paces | None) -> _Judgement | None:
@@ -289,6 +312,17 @@ def _look_for_shift(_: Paces, steady: Paces, second: Paces | None) -> _Judgement
     return None
 
 
+def _look_at_opening(series: Series, paces: Paces) -> _Judgement | None:
+    """Compare a bar with its own mean up to the first line seen, where every step since is slow."""
+    opening, values = series.opening, paces.values
+    if opening is None or len(values) < TELLING_SAMPLES or series.segment:
+        return None
+    if min(values) < OPENING_TIMES * opening:
+        return None
+    finding = Finding(paces.samples[0], median(values) / opening)
+    return ProgressState.SLOWING, _slower(finding), finding
+
+
 def _look_for_irregular(paces: Paces, steady: Paces, _: Paces | None) -> _Judgement | None:
     least = IRREGULAR_SAMPLES.get(steady.measure)
     if least is None or len(steady.values) < least:
@@ -301,7 +335,7 @@ def _look_for_irregular(paces: Paces, steady: Paces, _: Paces | None) -> _Judgem
 
 
 def _look_for_drift(_: Paces, steady: Paces, second: Paces | None) -> _Judgement | None:
-    if steady.measure not in {"printed", "rate"} or second is not None:
+    if steady.measure not in {"printed", "rate", "epoch"} or second is not None:
         return None
     finding = find_drift(steady)
     return None if finding is None else (ProgressState.SLOWING, _slower(finding), finding)

@@ -18,11 +18,14 @@ RUN_BEGINS: Final = 20
 """A log that begins with a later step than this shows a run under way, or one that was resumed."""
 WARM_UP_SAMPLES: Final = 8
 """Fewer samples than this are too precious to drop by their number."""
-AMBIGUOUS_FORMATS: Final = frozenset({"generic"})
+AMBIGUOUS_FORMATS: Final = frozenset({"generic", "generic_epochs"})
 """Formats whose printed time may be the clock of the job."""
+EPOCH_FORMATS: Final = frozenset({"generic_epochs", "fastai", "ignite"})
+"""Formats whose steps are whole epochs."""
 _SLOWER: Final = 1.2
 _MIN_CUMULATIVE: Final = 4
 _MAX_GROWTH: Final = 3.0
+_EVEN_GROWTH: Final = 1.3
 
 _Reader = Callable[[Sample], float | None]
 
@@ -32,7 +35,8 @@ class Paces:
     """What each kept stretch took per step, in order, in seconds or (`rate`) in relative units."""
 
     measure: str
-    """``printed``, ``rate``, ``bar`` (the bar's clock) or ``clock`` (time stamps, job clocks)."""
+    """``printed``, ``rate``, ``bar`` (the bar's clock), ``clock`` (time stamps, job clocks) or
+    ``epoch`` (printed times of whole epochs)."""
     values: tuple[float, ...]
     samples: tuple[Sample, ...]
 
@@ -73,8 +77,14 @@ def paces_of(series: Series) -> Paces | None:
         paces = _collect(measure, read, samples)
         if len(paces.values) >= max(2, len(samples) // 2):
             is_clock = series.format in AMBIGUOUS_FORMATS and _is_cumulative(paces)
-            return _by_difference(paces) if is_clock else paces
+            return _by_difference(paces) if is_clock else _of_epochs(paces, series.format)
     return None
+
+
+def _of_epochs(paces: Paces, format_id: str) -> Paces:
+    if paces.measure != "printed" or format_id not in EPOCH_FORMATS:
+        return paces
+    return Paces("epoch", paces.values, paces.samples)
 
 
 def rates_beside(series: Series) -> Paces | None:
@@ -88,9 +98,10 @@ def skip_warm_up(paces: Paces) -> Paces:
     """Leave out the first steps: by number where the run begins, else the first two if slower."""
     count, values, samples = len(paces.values), paces.values, paces.samples
     start = 0
-    while start < count and samples[start].step <= DISPATCH_STEP:
+    is_epoch = paces.measure == "epoch"
+    while not is_epoch and start < count and samples[start].step <= DISPATCH_STEP:
         start += 1
-    if count >= WARM_UP_SAMPLES and samples[0].step < RUN_BEGINS:
+    if not is_epoch and count >= WARM_UP_SAMPLES and samples[0].step < RUN_BEGINS:
         end = samples[0].step + WARM_UP_STEPS
         while start < count // 4 and samples[start].step < end:
             start += 1
@@ -143,13 +154,17 @@ def _collect(measure: str, read: _Reader, samples: list[Sample]) -> Paces:
 def _is_cumulative(paces: Paces) -> bool:
     """Whether a printed ``time`` is the clock of the job rather than a step's.
 
-    Such a clock only grows, by about the same from line to line, and has grown much since.
+    Such a clock only grows, by about the same from line to line, and has grown much since. It
+    started at zero with the run, unless it grows so evenly that no step's time would.
     """
     values = paces.values
     if paces.measure != "printed" or len(values) < _MIN_CUMULATIVE:
         return False
     growth = [later - earlier for earlier, later in pairwise(values)]
     if min(growth) <= 0.0 or max(growth) > _MAX_GROWTH * median(growth):
+        return False
+    from_zero = values[0] <= max(1, paces.samples[0].step) * max(growth)
+    if not from_zero and max(growth) > _EVEN_GROWTH * median(growth):
         return False
     return values[-1] - values[0] >= 0.5 * values[-1] * (1.0 - 1.0 / len(values))
 

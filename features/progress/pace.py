@@ -6,6 +6,7 @@ All gates are one-sided (faster is never a fault) and are applied after the warm
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +32,9 @@ _EDGE: Final = 5
 _LAST: Final = 3
 """Points at the end that must still be slow."""
 _MAX_SPLITS: Final = 80
-_MIN_THIRD: Final = 3
+_MIN_THIRD: Final = 2
+_FEW: Final = 9
+"""Values below which each must be slower than the one before for their growth to be a drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,12 @@ class Gate:
 GATES: Final[dict[str, tuple[Gate, ...]]] = {
     "printed": (Gate(1.05, 3, 2), Gate(2.0, 2, 4), Gate(3.0, 2, 2)),
     "rate": (Gate(1.05, 3, 2), Gate(2.0, 2, 4), Gate(3.0, 2, 2)),
+    # Some epochs hold an evaluation, or a stage of the schedule that trains more layers.
+    "epoch": (Gate(1.5, 3, 3), Gate(2.0, 3, 2)),
     # Time stamps hold whatever else happened between two lines.
     "clock": (Gate(1.5, 5, 4), Gate(3.0, 4, 3)),
     # Sequence lengths vary, and a bar's clock has whole seconds.
-    "bar": (Gate(1.5, 6, 4), Gate(3.0, 3, 2)),
+    "bar": (Gate(1.5, 6, 4), Gate(3.0, 3, 2), Gate(4.0, 2, 3)),
 }
 """By measure; a larger shift needs fewer points."""
 
@@ -130,6 +135,8 @@ def find_drift(paces: Paces) -> Finding | None:
     values = paces.values
     third = len(values) // 3
     if third < _MIN_THIRD:
+        return None
+    if len(values) < _FEW and any(later <= earlier for earlier, later in pairwise(values)):
         return None
     first, second, last = values[:third], values[third:-third], values[-third:]
     calm, slow = median(first), median(last)

@@ -17,6 +17,10 @@ MIDDLE_SAMPLES: Final = 512
 """Samples between, thinned by halves whenever they reach this."""
 BAR_SPAN_SECONDS: Final = 10.0
 """A bar's clock has whole seconds: shorter stretches would measure its rounding."""
+OPENING_SECONDS: Final = 300.0
+"""A bar's own mean says how fast it usually is after this long."""
+OPENING_RATIO: Final = 1.5
+"""How far the mean and the printed rate of a steady bar may lie apart."""
 RESTART_POINTS: Final = 3
 """Growing steps behind the frontier that make a restart rather than a late rank."""
 
@@ -107,6 +111,8 @@ class Series:
     kept: Thinned = field(default_factory=Thinned)
     segment: int = 0
     restarts: int = 0
+    opening: float | None = None
+    """Mean seconds per step up to the first line seen, of a bar that was well under way there."""
     first_step: int | None = None
     last_step: int | None = None
     total: int | None = None
@@ -120,6 +126,8 @@ class Series:
     _behind: list[int] = field(default_factory=list)
     _disturbed: bool = False
     _restart_announced: bool = False
+    _opening_confirmed: bool = False
+    """Whether the second line was compared with the mean too: the first can end a catching-up."""
 
     def disturb(self) -> None:
         """Note that something else than training lies between the last step and the next."""
@@ -149,8 +157,8 @@ class Series:
         """Take a line without a step: it counts by its epoch, or belongs to the step before."""
         if point.epoch is None:
             last = self.kept.last()
-            if last is not None and last.rate is None:
-                last.rate = point.rate
+            if last is not None:
+                _complete(last, point)
             return point.loss is not None
         furthest = self._furthest
         known = -1.0 if furthest is None or furthest.epoch is None else furthest.epoch
@@ -190,7 +198,11 @@ class Series:
         self.last_step, self.last_line, self.last_file = here.step, line, file
         self.total = point.total if point.total is not None else self.total
         self.epoch_bar |= point.epoch_bar
-        self.first_step = here.step if self.first_step is None else self.first_step
+        if self.first_step is None:
+            self.first_step, self.opening = here.step, _mean_so_far(point)
+        elif not self._opening_confirmed:
+            self.opening = self.opening and _mean_so_far(point)
+            self._opening_confirmed = True
         if _is_too_short(point, self._anchor, here):
             return
         sample = _measure(point, self._anchor, here)
@@ -217,6 +229,19 @@ def _clock_fell(furthest: _Anchor | None, here: _Anchor) -> bool:
     return here.elapsed < furthest.elapsed / 2
 
 
+def _mean_so_far(point: ProgressPoint) -> float | None:
+    """Return a bar's mean pace, null where it hasn't run long or disagrees with the rate beside.
+
+    A resumed bar starts at a count it never worked for; its rate tells.
+    """
+    if not point.is_bar or not point.rate or not point.step:
+        return None
+    if (point.elapsed_seconds or 0.0) < OPENING_SECONDS:
+        return None
+    mean = (point.elapsed_seconds or 0.0) / point.step
+    return mean if 1.0 / OPENING_RATIO < mean * point.rate < OPENING_RATIO else None
+
+
 def _epoch_start(point: ProgressPoint) -> _Anchor | None:
     """Return where the new epoch began: a bar's clock and count both started at zero then."""
     return _Anchor(0, point.epoch, 0.0, None) if point.is_bar else None
@@ -235,6 +260,20 @@ def _is_too_short(point: ProgressPoint, anchor: _Anchor | None, here: _Anchor) -
     return 0.0 <= here.elapsed - anchor.elapsed < BAR_SPAN_SECONDS
 
 
+def _complete(sample: Sample, point: ProgressPoint) -> None:
+    """Add what a second line says about the step of the line before."""
+    if sample.rate is None:
+        sample.rate = point.rate
+    if sample.printed_seconds is None:
+        sample.printed_seconds = _printed_seconds(point, sample.steps)
+
+
+def _printed_seconds(point: ProgressPoint, steps: int) -> float | None:
+    if point.step_time_seconds is not None or point.interval_seconds is None or steps <= 0:
+        return point.step_time_seconds
+    return point.interval_seconds / steps
+
+
 def _measure(point: ProgressPoint, anchor: _Anchor | None, here: _Anchor) -> Sample:
     """Return what the stretch from `anchor` to `here` took, by every clock there is."""
     sample = Sample(here.step)
@@ -244,8 +283,7 @@ def _measure(point: ProgressPoint, anchor: _Anchor | None, here: _Anchor) -> Sam
     if anchor is None or steps <= 0:
         return sample
     sample.steps = steps
-    if point.interval_seconds is not None and sample.printed_seconds is None:
-        sample.printed_seconds = point.interval_seconds / steps
+    sample.printed_seconds = _printed_seconds(point, steps)
     if here.elapsed is not None and anchor.elapsed is not None:
         sample.elapsed_delta = (here.elapsed - anchor.elapsed) / steps
     if here.event_time is not None and anchor.event_time is not None:

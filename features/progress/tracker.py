@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from relume.features.progress.markers import Marker, MarkerKind, Phase
+from relume.features.progress.point import ProgressPoint
 from relume.features.progress.series import Series
-
-if TYPE_CHECKING:
-    from relume.features.progress.point import ProgressPoint
 
 MAX_SERIES: Final = 64
 """Printers followed at once; the one silent for longest goes first."""
@@ -108,6 +106,7 @@ class ProgressTracker:
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
     """Microseconds between progress lines with clocks."""
     _series: dict[_Key, Series] = field(default_factory=dict)
+    _epochs: dict[_Key, Series] = field(default_factory=dict)
     _clocks: dict[str, int] = field(default_factory=dict)
     _order: int = 0
     _awaits_clock: bool = False
@@ -130,6 +129,8 @@ class ProgressTracker:
         place = Place(line, file, self._order)
         if point.phase in SIDE_PHASES:
             self._disturb(file)
+        if point.is_bar and point.step == point.total and point.phase == Phase.TRAIN:
+            self._note_epoch(point, line, file)
         series = self._follow(point, file, rank)
         is_new = series is not None and series.advance(
             point, line=line, file=file, event_time=event_time
@@ -150,6 +151,28 @@ class ProgressTracker:
             self._note_clock(event_time)
             self._compare_clock(event_time, file)
         return is_new and counts
+
+    def epochs(self) -> list[Series]:
+        """Return, for each bar that was filled again and again, its epochs as steps."""
+        return list(self._epochs.values())
+
+    def _note_epoch(self, point: ProgressPoint, line: int, file: str) -> None:
+        """Note that a bar is full: where each epoch draws one, that is a step of its own."""
+        taken = point.elapsed_seconds
+        if point.step_time_seconds is not None:
+            taken = point.step_time_seconds * (point.step or 0)
+        if not taken:
+            return
+        key = (point.format, point.phase, point.total, file, None)
+        if key not in self._epochs and len(self._epochs) >= MAX_PRINTERS:
+            return
+        series = self._epochs.setdefault(key, Series("epochs", Phase.TRAIN, is_bar=True))
+        last = series.kept.last()
+        if last is not None and last.printed_seconds == taken:
+            return  # redrawn
+        step = 1 if last is None else last.step + 1
+        epoch = ProgressPoint("epochs", step=step, step_time_seconds=taken, is_bar=True)
+        series.advance(epoch, line=line, file=file, event_time=None)
 
     def _note_start(self, place: Place, phase: str) -> None:
         """Note a bar that stands at zero: nothing was done yet."""

@@ -22,6 +22,10 @@ IRREGULAR_RUNS: Final = 3
 """Separate groups of slow steps: one long pause is no irregular run."""
 IRREGULAR_FAST_SECONDS: Final = 1.0
 """Steps shorter than this vary by themselves."""
+STALL_TIMES: Final = 10.0
+"""How many times the fast steps' time is a stall however short those are."""
+STALL_SECONDS: Final = 2.0
+"""Shorter stalls are not worth a word."""
 WAIT_RATIO: Final = 0.5
 """Share of a step's time that makes it a step of waiting."""
 WAITING_RATIO: Final = 0.6
@@ -50,9 +54,12 @@ def find_irregular(steady: Paces, whole: Paces) -> Finding | None:
         return None
     runs = sum(now and not before for before, now in pairwise([False, *is_slow]))
     slow = [sample for sample, flag in zip(steady.samples, is_slow, strict=True) if flag]
-    if runs < IRREGULAR_RUNS or not (fast >= IRREGULAR_FAST_SECONDS or _waits_explain(slow)):
-        return None
     typical = median([value for value, flag in zip(values, is_slow, strict=True) if flag])
+    # Line by line: between lines many steps apart there may be an evaluation.
+    stalls = typical >= max(STALL_SECONDS, STALL_TIMES * fast) and all(s.steps <= 1 for s in slow)
+    is_plain = fast >= IRREGULAR_FAST_SECONDS or stalls or _waits_explain(slow)
+    if runs < IRREGULAR_RUNS or not is_plain:
+        return None
     pairs = zip(whole.values, whole.samples, strict=True)
     first = next(sample for value, sample in pairs if value >= IRREGULAR_TIMES * fast)
     return Finding(first, typical / fast)

@@ -13,6 +13,7 @@ from relume.features.progress.formats import (
     megatron,
     mlperf,
     speech,
+    tables,
     text,
     vision,
 )
@@ -27,6 +28,7 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     *vision.FORMATS,
     *speech.FORMATS,
     *text.FORMATS,
+    *tables.FORMATS,
     *bars.FORMATS,
     *generic.FORMATS,
 )

@@ -130,12 +130,20 @@ def _nan_count(text: str) -> float | None:
     return float("nan") if to_int(text) else None
 
 
+def time_with_wait(values: dict[str, Any]) -> None:
+    """Put the step's time together where the line has its computation and its wait apart."""
+    compute, wait = values.pop("_compute_seconds", None), values.get("data_seconds")
+    if compute is not None and wait is not None:
+        values.setdefault("step_time_seconds", compute + wait)
+
+
 READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "step": ("step", to_int),
     "total": ("total", to_int),
     "epoch": ("epoch", to_float),
     "step_time_seconds": ("step_time_seconds", to_float),
     "step_time_ms": ("step_time_seconds", _milliseconds),
+    "clock_seconds": ("step_time_seconds", to_seconds),
     "interval_seconds": ("interval_seconds", to_float),
     "rate": ("rate", to_float),
     "rate_unit": ("rate_unit", str),

@@ -71,7 +71,7 @@ _ROLES: Final[dict[str, str]] = {
     for role, names in {
         "step_time_seconds": "time step_time iter_time iteration_time batch_time time/step time/it"
         " time/iter time/batch time_per_step time_per_iter time_per_iteration time_per_batch"
-        " sec/step s/it s/itr s/iter sec/it sec/iter sec/batch sec/tick step_avg batch_cost"
+        " sec/step timer s/it s/itr s/iter sec/it sec/iter sec/batch sec/tick step_avg batch_cost"
         " avg_batch_cost iter_cost dt train_step_timing step_timing ms/batch ms/step ms/it ms/iter",
         "interval_seconds": "took duration",
         "elapsed_seconds": "elapsed elapsed_time time_elapsed total_time wall wall_time walltime"
@@ -79,12 +79,25 @@ _ROLES: Final[dict[str, str]] = {
         "data_seconds": "data data_time data_s data_cost data_load data_load_time data_loading"
         " data_wait dataload dataloading dataloader dataloader_time load_time loading_time"
         " reader_cost avg_reader_cost reader_time fetch_time input_time input_wait"
-        " batch_load_time",
+        " batch_load_time data_t",
+        "_work_seconds": "fwd bwd forward backward compute fwd_time bwd_time forward_time"
+        " backward_time compute_time",
+        "_total_seconds": "total",
         "rate": "wps tps tgs ips fps throughput speed",
     }.items()
     for name in names.split()
 }
 """What the number behind a name is; other names ending in ``/s`` or ``_per_second`` are rates."""
+_METERS: Final[dict[str, str]] = {
+    "data (t)": "data_seconds",
+    "batch (t)": "step_time_seconds",
+    "bt": "step_time_seconds",
+}
+"""Names of running meters that mean something else, or nothing, as plain words."""
+_CLOCK_NAMES: Final = frozenset({"time", "timer", "cost"})
+"""Names of a step's time that some give to the clock of the job."""
+_PARTS: Final = frozenset({"_work_seconds", "_total_seconds"})
+"""Roles of numbers that are times only where their unit says so."""
 _RATE_NAME: Final = re.compile(r"(?:/|_per_)s(?:ec(?:ond)?)?(?:_per_gpu|/gpu)?$")
 _NO_RATES: Final = words("b kb mb gb kib mib gib bit mbit gbit flop flops tflop tflops")
 _LONG_UNITS: Final = words("m min mins minutes h hr hrs hours d days")
@@ -142,17 +155,36 @@ class _Reading:
     values: dict[str, Any] = field(default_factory=dict)
     counter: int = 99
     has_epoch: bool = False
+    work_seconds: float = 0.0
+    """Sum of the parts of a step that are no wait for input."""
+    total_seconds: float | None = None
     has_metric: bool = False
+    is_per_step: bool = False
+    """The step's time is named or measured as one step's, so it can't be a clock."""
     bare_seconds: float | None = None
 
     def put(self, name: str, value: Any) -> None:  # noqa: ANN401 - any field of a point
         if value is not None:
             self.values.setdefault(name, value)
 
+    def put_part(self, role: str, seconds: float | None) -> None:
+        """Take in a part of a step's time, or what its parts come to."""
+        if role == "_total_seconds":
+            self.total_seconds = self.total_seconds or seconds
+        else:
+            self.work_seconds += seconds or 0.0
+
+    def sum_parts(self) -> None:
+        """Put the step's time together where only its parts are printed."""
+        wait = self.values.get("data_seconds")
+        if wait is not None and self.work_seconds:
+            self.put("step_time_seconds", self.total_seconds or wait + self.work_seconds)
+
 
 def _read_counter(reading: _Reading, rank: int, found: re.Match[str]) -> bool:
     step = to_int(found["value"])
-    if rank >= reading.counter or step is None or found["tail"] or "." in found["value"]:
+    text = found["value"].rstrip(".")  # "Step: 110... loss: 2.1"
+    if rank >= reading.counter or step is None or found["tail"] or "." in text:
         return False
     reading.counter = rank
     reading.values["step"] = step
@@ -187,19 +219,26 @@ def _role(plain: str, before: str, unit: str) -> str | None:
         return "step_time_seconds"  # "speed: 0.31s / iter" says how slow it is
     if plain == "time" and before.endswith("data "):
         return "data_seconds"
+    if role in _PARTS and unit not in _SECONDS:
+        return None
     return "step_time_seconds" if plain == "cost" and before.endswith("time ") else role
 
 
 def _read_named(reading: _Reading, name: str, found: re.Match[str], before: str) -> None:
     """Read a number by the word in front of it."""
     plain = name.partition("(")[0].rstrip()
-    role = _role(plain, before, (found["unit"] or "").lower())
+    role = _METERS.get(name) or _role(plain, before, (found["unit"] or "").lower())
+    if plain == "dt" and "step_time_seconds" in reading.values:
+        role = "data_seconds"  # "BT 1.02 DT 0.01"; alone it is a step's time
     if role == "rate" or (role is None and _RATE_NAME.search(plain)):
         unit = found["unit"] or ""
         reading.put("rate", to_float(found["value"]))
         reading.put("rate_unit", unit if "/" in unit else plain)
         reading.has_metric = True
+    elif role in _PARTS:
+        reading.put_part(role, _scaled(found, name))
     elif role is not None:
+        reading.is_per_step |= role == "step_time_seconds" and plain not in _CLOCK_NAMES
         reading.put(role, _scaled(found, name))
         reading.has_metric |= role == "step_time_seconds"
     elif plain.endswith("loss") and "val" not in plain:
@@ -213,6 +252,7 @@ def _read_unit(reading: _Reading, message: str, found: re.Match[str], unit: str)
     first, _, second = unit.partition("/")
     if second in _STEP_UNITS and first in _SECONDS:
         reading.values["step_time_seconds"] = _scaled(found, "")
+        reading.is_per_step = True
     elif second in _SECONDS and first not in _NO_RATES:
         reading.put("rate", to_float(found["value"]))
         reading.put("rate_unit", unit)
@@ -271,12 +311,22 @@ def _parse(message: str) -> ProgressPoint | None:
         reading.values["step"] = to_int(leading.group(1))
     if not reading.has_metric or "step" not in reading.values:
         return None
+    reading.sum_parts()
     reading.put("step_time_seconds", reading.bare_seconds)
     if reading.has_epoch and reading.counter < len(_COUNTERS):
         reading.values["epoch_bar"] = float(reading.values["epoch"]).is_integer()
     if "train" not in lowered and _EVALUATION.search(lowered):
         reading.values["phase"] = "evaluation"
-    return ProgressPoint("generic", **reading.values)
+    counts_epochs = reading.has_epoch and reading.counter > len(_COUNTERS)
+    if counts_epochs and "interval_seconds" in reading.values:
+        reading.put("step_time_seconds", reading.values.pop("interval_seconds"))
+    return ProgressPoint(_format_id(reading, counts_epochs=counts_epochs), **reading.values)
+
+
+def _format_id(reading: _Reading, *, counts_epochs: bool) -> str:
+    if counts_epochs:
+        return "generic_epochs"
+    return "generic_steps" if reading.is_per_step else "generic"
 
 
 FORMATS: Final[tuple[ProgressFormat, ...]] = (
@@ -287,6 +337,6 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
             r"\d{5,10}> \w",
         ),
         _parse,
-        "[train] Epoch 2 Step 400 | loss 1.912 | lr 1.0e-04 | 0.412 s/step | data 0.010 s",
+        "[train] Epoch 2 Step 400 | loss 1.912 | lr 1.0e-04 | time 0.412 s | data 0.010 s",
     ),
 )

@@ -14,6 +14,7 @@ from relume.features.progress.formats.base import (
     Grammar,
     ProgressFormat,
     line_format,
+    time_with_wait,
 )
 
 _DLLOGGER = line_format(
@@ -24,10 +25,14 @@ _DLLOGGER = line_format(
         rf"[Ii]ter(?:ation)?:?\s{{1,9}}(?P<step>{INTEGER})(?:/(?P<total>{INTEGER}))?\s",
         (
             rf"took\s{{1,4}}(?P<interval_seconds>{NUMBER}) s\b",
+            rf"\.total_ips : (?P<rate>{NUMBER}) (?P<rate_unit>[a-z]{{1,12}}/s)\b",
+            rf"\.data_time : (?P<data_seconds>{NUMBER}) s\b",
+            rf"\.compute_time : (?P<compute_seconds>{NUMBER}) s\b",
             rf"\|\s{{1,4}}(?P<rate>{NUMBER}) (?P<rate_unit>[a-z]{{1,12}}/s)\b",
             rf"loss ?:?\s{{1,4}}(?P<loss>{NUMBER})",
         ),
         {"epoch_bar": True},
+        time_with_wait,
     ),
     locate=(r"\bDLL \d{4}-\S{5} \S+ - .{0,40}[Ii]ter",),
     example="DLL 2022-06-14 10:00:53.659718 - epoch    1 | iter   12/48 | loss 40.97 | 5730.98"

@@ -7,7 +7,7 @@ caffe/solver.cpp, darknet detector.c, lerobot scripts/train.py, CLIP4Clip.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from relume.features.progress.formats.base import (
     CLOCK,
@@ -16,6 +16,7 @@ from relume.features.progress.formats.base import (
     Grammar,
     ProgressFormat,
     line_format,
+    time_with_wait,
 )
 
 _FAIRSEQ = line_format(
@@ -180,12 +181,6 @@ _CLIP = line_format(
 )
 
 
-def _time_with_wait(values: dict[str, Any]) -> None:
-    compute, wait = values.pop("_compute_seconds", None), values.get("data_seconds")
-    if compute is not None and wait is not None:
-        values["step_time_seconds"] = compute + wait
-
-
 _LEROBOT = line_format(
     "lerobot",
     Grammar(
@@ -193,7 +188,7 @@ _LEROBOT = line_format(
         rf"\bupdt_s:(?P<compute_seconds>{NUMBER}) data_s:(?P<data_seconds>{NUMBER})",
         (rf" loss:(?P<loss>{NUMBER})",),
         {},
-        _time_with_wait,
+        time_with_wait,
     ),
     locate=(r"updt_s:\S+ data_s:",),
     example="INFO 2025-03-02 11:40:02 ts/train.py:210 step:60 smpl:3K ep:12 epch:0.02 loss:0.912"
