@@ -1,8 +1,8 @@
 """The plain gap rule: a job hangs when it is silent for much longer than it ever was in its phase.
 
 Two levels (DESIGN 4.3): *suspicion* only asks for evidence, *actionable* may lead to Advice. Time
-is that of the events and ticks; a broken log pipe (a source that is not healthy) is never a hang. The
-detectors of a later change stand behind the same interface.
+is that of the events and ticks; a broken log pipe (a source that is not healthy) is never a hang.
+The detectors of a later change stand behind the same interface.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ CHAINING_STATES = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 APS_MODES = frozenset({"requeue", "singleton_dependency"})
 MAX_RUN_NAME = 200
 """Characters; run names end up in keys, paths and metric labels."""
+# Not that of `relume.clock`: pure parts use this module, and clock reads the time.
+_MICROSECONDS_PER_SECOND = 1_000_000
 
 _JOB_ID = r"(?:0|[1-9][0-9]{0,9})(?:[_+](?:0|[1-9][0-9]{0,9}))?"
 _COUNT = "0|[1-9][0-9]{0,8}"
@@ -63,12 +64,12 @@ class JobKey:
     first_submit_time: int
 
     def __post_init__(self) -> None:
-        seconds, rest = divmod(self.first_submit_time, MICROSECONDS_PER_SECOND)
+        seconds, rest = divmod(self.first_submit_time, _MICROSECONDS_PER_SECOND)
         if rest or _IS_JOB_KEY.fullmatch(f"{self.cluster}/{self.job_id}@{seconds}") is None:
             raise _bad_identity(repr(self), "cluster/job_id@first_submit_epoch in whole seconds")
 
     def __str__(self) -> str:
-        return f"{self.cluster}/{self.job_id}@{self.first_submit_time // MICROSECONDS_PER_SECOND}"
+        return f"{self.cluster}/{self.job_id}@{self.first_submit_time // _MICROSECONDS_PER_SECOND}"
 
     @property
     def parent(self) -> str | None:
@@ -296,7 +297,7 @@ def _follows(row: AccountingRow, before: AccountingRow) -> bool:
 
 
 def _job_key(match: re.Match[str]) -> JobKey:
-    submitted = int(match["epoch"]) * MICROSECONDS_PER_SECOND
+    submitted = int(match["epoch"]) * _MICROSECONDS_PER_SECOND
     return JobKey(match["cluster"], match["job_id"], submitted)
 
 

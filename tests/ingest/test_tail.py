@@ -340,7 +340,7 @@ def test_the_hole_of_a_truncated_file_is_passed_over(
 def test_a_name_that_is_no_utf8_is_shown_as_text(
     tmp_path: Path, follow: Callable[..., Tailer]
 ) -> None:
-    log = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.log"))
+    log = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xe9.log"))
     append(log, b"one\n")
     [block] = follow(log).poll().blocks
-    assert block.file == f"{tmp_path}/caf\ufffd.log"
+    assert block.file == f"{tmp_path}/a\ufffd.log"

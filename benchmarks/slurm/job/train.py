@@ -1,7 +1,7 @@
-"""A small training job for tests and demos: data parallel over gloo, checkpoints, resumes, can fail.
+"""A small training job for tests and demos: data parallel, checkpoints, resumes, can fail.
 
-Run by `srun`, one task a rank. It needs PyTorch (CPU) and nothing of Relume. Faults are asked for in
-a file, so that a test can let one happen at a step of its choice:
+Run by `srun`, one task a rank. It needs PyTorch (CPU) and nothing of Relume. Faults are asked for
+in a file, so that a test can let one happen at a step of its choice:
 ``{"step": 30, "rank": 2, "fault": "sigkill" | "sigstop" | "python", "once": true}``.
 """
 
@@ -106,7 +106,7 @@ def fail_if_asked(folder: Path, step: int, rank: int) -> None:
             (folder / f"fault.{rank}.done").touch(exist_ok=False)
         except FileExistsError:
             return
-    (folder / "fault.time").write_text(str(time.time()))
+    (folder / "fault.time").write_text(str(time.time()))  # noqa: TID251 -- a job has no Clock
     if fault["fault"] == "python":
         raise KeyError("max_position_embeddings")
     os.kill(os.getpid(), signal.SIGSTOP if fault["fault"] == "sigstop" else signal.SIGKILL)

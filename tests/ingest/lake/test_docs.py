@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from relume.ingest import lake
+from relume.ingest.lake.columns import LINE_SCHEMA
 from relume.ingest.lake.journal import Commit, Segment
-from relume.ingest.lake.segments import LINE_SCHEMA, TABLES
+from relume.ingest.lake.segments import TABLES
 from relume.ingest.tail import TailEvent
 from relume.ingest.tailing.position import TailPosition
 

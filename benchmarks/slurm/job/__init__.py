@@ -1,0 +1,1 @@
+"""The job that tests and demos train: it runs under `srun`, apart from Relume."""
