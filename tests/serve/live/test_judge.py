@@ -6,7 +6,6 @@ from pathlib import Path
 
 from relume.advice import Advice, Operation, comparable
 from relume.events import SchedulerEvent, SourceStatus, Tick
-from relume.identity import AttemptId
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.lake.reader import LakeReader
@@ -102,7 +101,7 @@ def test_the_history_of_a_run_reaches_its_next_attempt() -> None:
         second = 10 * count
         landings += [job(count, second, "RUNNING"), *lines(count, second, "[rank1]: KeyError: 'x'")]
         landings += [job(count, second + 1, "FAILED"), Tick(event_time=at(second + 1))]
-    first: dict[AttemptId, Operation] = {}
+    first: dict[str, Operation] = {}
     for advice in advice_of(landings):
         first.setdefault(advice.attempt, advice.operation)
     assert list(first.values()) == [Operation.RESTART, Operation.STOP, Operation.STOP]
