@@ -1,1 +1,0 @@
-"""The job that tests and demos train: it runs under `srun`, apart from Relume."""
