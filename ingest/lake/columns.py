@@ -64,9 +64,7 @@ class LineBuffer:
         self._batch_ends.append(self._rows)
 
     def table(self) -> pa.Table:
-        """Return the rows, in the order they came in, with the columns of `LINE_SCHEMA`."""
-        if not self._rows:
-            return LINE_SCHEMA.empty_table()
+        """Return the rows, at least one, in the order they came in, as `LINE_SCHEMA` has them."""
         texts = _split(b"".join(self._data))
         lengths = pc.add(pc.binary_length(texts).cast(pa.int64()), 1)
         rows = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), self._rows))

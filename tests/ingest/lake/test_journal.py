@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,11 @@ def test_a_rollover_right_after_the_last_commit_keeps_its_number(
     again = reopened(lake)
     assert (again.last.sequence, again.last.next_landed, again.positions) == (2, 2, {"a": "1"})
     again.close()
+
+
+def test_an_entry_that_is_no_commit_is_an_error(lake: Path) -> None:
+    path = fill(lake, 1)
+    body = b'{"format":1,"sequence":"two"}'
+    path.write_bytes(path.read_bytes() + b"%08x %s\n" % (zlib.crc32(body), body))
+    with pytest.raises(CorruptJournalError, match="expected a commit"):
+        list(read_commits(lake))

@@ -93,6 +93,26 @@ def test_lines_of_logs_come_back_as_the_batch_they_were(lake: LakeWriter, folder
     assert (landed.attempt, landed.node, landed.observed_at) == ("lab/12@1.0", "n7", NOON)
 
 
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"a\n1%\r2%\r3%\nb\n", [(0, 0), (1, 2), (1, 2), (1, 2), (2, 11)]),
+        (b"a\r\n\x1b[1mb\x1b[0m\nc\n", [(0, 0), (1, 3), (2, 13)]),
+        (b"\xff\r\xff\n\xff\n", [(0, 0), (0, 0), (1, 4)]),
+        (b"a\nb\nc\n", [(0, 0), (1, 2), (2, 4)]),
+    ],
+    ids=["redraws", "colours", "undecodable", "plain"],
+)
+def test_each_tailed_line_lands_with_its_number_and_offset(
+    lake: LakeWriter, folder: Path, raw: bytes, expected: list[tuple[int, int]]
+) -> None:
+    [block] = LineHolder("log").take(raw)
+    lake.append([batch(b"before\n"), LineBatch(block=block), batch(b"after\n")])
+    lake.commit()
+    lines = [line for line in events(folder) if isinstance(line, LogLine)][1:-1]
+    assert [(line.line, line.offset) for line in lines] == expected
+
+
 def test_offsets_are_right_where_what_is_put_in_makes_up_for_what_is_taken_out(
     lake: LakeWriter, folder: Path
 ) -> None:
