@@ -172,9 +172,9 @@ def _score_culprit(result: Score, case: Case, verdict: Mapping[str, Any]) -> Non
 def culprit_is_right(label: str, also: Collection[str], named: Mapping[str, str]) -> bool:
     """Whether `named` says what `label` (or a further right name) says, and contradicts nothing.
 
-    >>> culprit_is_right("node011 gpu 3", [], {"node": "node011", "gpu": "3"})
+    >>> culprit_is_right("node031 gpu 3", [], {"node": "node031", "gpu": "3"})
     True
-    >>> culprit_is_right("node011 gpu 3", [], {"node": "node012", "gpu": "3"})
+    >>> culprit_is_right("node031 gpu 3", [], {"node": "node032", "gpu": "3"})
     False
     """
     wanted = _label(label)
@@ -193,7 +193,7 @@ def _named(culprit: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _label(label: str) -> dict[str, str]:
-    """Read a label: ``node011 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``."""
+    """Read a label: ``node031 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``."""
     found = {m["key"].lower(): m["value"] for m in _LABELLED.finditer(label)}
     rest = _LABELLED.sub("", label).split()
     if "pci" in found:

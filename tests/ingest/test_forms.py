@@ -19,7 +19,7 @@ DUMP = {"version": "2.9", "pg_config": {}, "nccl_version": "2.27", "entries": []
         (KERNEL, "2026-01-02T03:04:05,285060+00:00 python3[42]: segfault\n"),
         (KERNEL, "kern  :warn  : [Fri Jan  2 03:04:05 2026] x\nkern  :err   : [12.1] y\n"),
         (KERNEL, "<6>[ 12.345678] usb\n<4>[ 12.345679] usb\n"),
-        (KERNEL, "6,3973,227986636,-;usb\n4,3974,227986637,-;usb\n"),
+        (KERNEL, "6,4821,305217748,-;usb\n4,4822,305217749,-;usb\n"),
         (KERNEL, "Jan 02 03:04:05 gpu-a01 kernel: usb\nJan 02 03:04:05 gpu-a01 sshd[7]: x\n"),
         (KERNEL, "2026-01-02T03:04:05.123456+01:00 gpu-a01 systemd[1]: Started\n"),
         (KERNEL, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"),

@@ -57,7 +57,7 @@ def test_a_clock_without_a_year_needs_a_hint(text: str) -> None:
 
 def test_the_months_of_c10_have_no_leading_zero() -> None:
     clock = Clock(latest=micros(2026, 12, 31, 0, 0, 0))
-    assert clock.read("321 02:07:08.408") == micros(2026, 3, 21, 2, 7, 8, 408000)
+    assert clock.read("327 05:11:09.318") == micros(2026, 3, 27, 5, 11, 9, 318000)
     assert clock.read("1218 02:07:08.408") == micros(2026, 12, 18, 2, 7, 8, 408000)
 
 

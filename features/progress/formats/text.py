@@ -177,7 +177,7 @@ _CLIP = line_format(
     ),
     locate=(r"Epoch: \d+/\d+, Step: \d+/\d+,",),
     example="03/10/2023 09:05:10 - INFO - Epoch: 2/10, Step: 60/812, Lr: 0.0000001, Loss: 2.910000,"
-    " Time/step: 1.846000",
+    " Time/step: 1.728000",
 )
 
 
