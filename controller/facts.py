@@ -99,7 +99,8 @@ class Memory:
     `sightings` by job id, the newest last; `deeds` by attempt, in order; `accepted` by advice id;
     `run_nodes` by job id, all nodes that the job's run was seen on. `tried` holds, for the last
     24 hours, when each attempt was first meddled with, and `restarts` the times each job was let
-    go again. `readable` is false when the journal could not be read: then all else is empty.
+    go again. `born_at` is when the journal was made: it doesn't know what was held before.
+    `readable` is false when it could not be read: then all else is empty.
     """
 
     sightings: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)
@@ -108,6 +109,7 @@ class Memory:
     run_nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tried: Mapping[str, int] = field(default_factory=dict)
     restarts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    born_at: int | None = None
     readable: bool = True
 
     def sighting(self, job: SlurmJob) -> Sighting | None:

@@ -74,6 +74,11 @@ class Journal:
                 "journal of the controller", found=str(error), hint="check controller.folder"
             ) from error
 
+    def born(self, now: int) -> None:
+        """Remember since when this journal remembers; only the first call counts."""
+        with self._transaction() as database:
+            database.execute("INSERT OR IGNORE INTO birth VALUES (1, ?)", (now,))
+
     def see(self, sighting: Sighting, now: int) -> None:
         """Remember what was seen of an attempt."""
         with self._transaction() as database:

@@ -68,6 +68,7 @@ class Controller:
         self._doors, self._folder, self._settings = doors, folder, settings
         self._clock, self._monotonic, self._holder = doors.clock, doors.monotonic, folder.holder()
         self.journal = Journal(folder.journal)
+        self.journal.born(self._clock.now())
         self._gatherer = Gatherer(doors, self.journal, folder)
         self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_act)
         self._reporter = Reporter(self.journal, doors)

@@ -32,6 +32,7 @@ def recall(
         run_nodes={key.job_id: _nodes(database, key) for key in _excluding(advice)},
         tried={attempt: moment for attempt, moment, _ in tried},
         restarts=_restarts(tried),
+        born_at=_born_at(database),
     )
 
 
@@ -113,6 +114,11 @@ def _nodes(database: sqlite3.Connection, key: JobKey) -> frozenset[str]:
         (key.cluster, key.job_id, key.first_submit_time),
     )
     return frozenset(node for (nodes,) in rows for node in _from_text(nodes))
+
+
+def _born_at(database: sqlite3.Connection) -> int | None:
+    row = database.execute("SELECT born_at FROM birth").fetchone()
+    return None if row is None else int(row[0])
 
 
 def _tried(database: sqlite3.Connection, now: int) -> list[tuple[str, int, bool]]:

@@ -21,6 +21,7 @@ NETWORK_FILESYSTEMS = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre", "nfs", "nfs4", "smb3"}
 )
 _TABLES = """
+CREATE TABLE birth (id INTEGER PRIMARY KEY CHECK (id = 1), born_at INTEGER NOT NULL);
 CREATE TABLE sightings (
     cluster TEXT NOT NULL, job_id TEXT NOT NULL, first_submit INTEGER NOT NULL,
     restart_count INTEGER NOT NULL, submit_time INTEGER NOT NULL, user TEXT NOT NULL,

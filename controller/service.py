@@ -20,6 +20,8 @@ TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 << 20
 """Some 20,000 Advice with their evidence."""
 FENCING_HEADER = "X-Relume-Fencing-Token"
+STALE_TOKEN = "stale_fencing_token"  # noqa: S105 - the end of a problem's type
+"""Another controller has had the lease since: not a word about what was reported."""
 _T = TypeVar("_T")
 _LATER = frozenset({408, 425, 429})
 
@@ -151,6 +153,9 @@ class ServiceClient:
     def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> str | None:
         refusals = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
         status, answer = self._send(method, path, msgspec.Raw(body), fine=refusals, headers=headers)
+        if _problem(answer).get("type", "").endswith(STALE_TOKEN):
+            hint = "it is reported when the lease is ours again"
+            raise UnreachableError(f"{method} {path}", found=_words(answer), hint=hint)
         return f"{status}: {_words(answer)}" if status in refusals else None
 
     def _send(
@@ -202,12 +207,19 @@ def _refusal(what: str, response: httpx2.Response, answer: bytes) -> Exception:
 
 
 def _words(answer: bytes) -> str:
-    """Return the detail of a problem document (RFC 9457), else the beginning of the answer."""
+    """Return the detail of a problem document, else the beginning of the answer."""
+    problem = _problem(answer)
+    text = problem.get("detail") or problem.get("title") or answer.decode(errors="replace")
+    return text[:500]
+
+
+def _problem(answer: bytes) -> dict[str, str]:
+    """Return the texts of a problem document (RFC 9457), none when it is something else."""
     try:
-        problem: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any])
+        document = msgspec.json.decode(answer, type=dict[str, Any])
     except msgspec.MsgspecError:
-        return answer[:200].decode(errors="replace")
-    return str(problem.get("detail") or problem.get("title") or problem)[:500]
+        return {}
+    return {name: value for name, value in document.items() if isinstance(value, str)}
 
 
 def _read(body: bytes, kind: type[_T]) -> _T:

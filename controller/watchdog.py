@@ -1,8 +1,8 @@
 """The watchdog: lets go what we hold when nobody decides any more. It fails open, and only that.
 
 It is a process of its own, needs neither the service nor a lease, and knows one command: release.
-Whose hold it is, it reads in the controller's journal; where that can't be read, our marker in the
-job's AdminComment has to do, since a job that nobody lets go is the worse end.
+Whose hold it is, it reads in the controller's journal; where that can't be read, or is younger than
+the hold, our marker in the AdminComment has to do: a job that nobody lets go is the worse end.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _ours(job: SlurmJob, facts: Facts) -> AttemptId | None:
 
 
 def _ours_by_marker(job: SlurmJob, memory: Memory) -> bool:
-    if memory.readable or read_marker(job.admin_comment) is None:
+    older = memory.born_at is not None and (job.submit_time or 0) < memory.born_at
+    if (memory.readable and not older) or read_marker(job.admin_comment) is None:
         return False
     reason = (job.reason or "").replace(" ", "_")
     return job.state == "SPECIAL_EXIT" or reason == REQUEUED_HELD

@@ -73,7 +73,7 @@ def test_a_mode_that_there_is_not() -> None:
         run("control", "--mode", "dance", "--once")
 
 
-@pytest.mark.parametrize("content", [None, "", "two words", "ü"])
+@pytest.mark.parametrize("content", [None, "", "two words", "# a comment\n\n", "ü"])
 def test_a_token_file_holds_one_word(content: str | None) -> None:
     if content is not None:
         Path("token").write_text(content)
@@ -86,7 +86,7 @@ def test_a_slurm_that_is_away(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    Path("token").write_text("word\n")
+    Path("token").write_text("# of the controller\n\nword\nanother\n")
     token = ("--token-file", "token") if command == "control" else ()
     with pytest.raises(UnreachableError, match="scontrol"):
         run(command, *token, "--folder", "state", "-p", "gpu", "--mode", "act", "--once")

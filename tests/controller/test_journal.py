@@ -40,6 +40,12 @@ def test_nothing_is_remembered_at_first(journal: Journal) -> None:
     assert memory(journal) == Memory()
 
 
+def test_it_knows_since_when_it_remembers(journal: Journal) -> None:
+    journal.born(NOW)
+    journal.born(NOW + 1)
+    assert memory(journal).born_at == NOW
+
+
 def test_sightings_are_replaced_and_come_in_order(journal: Journal) -> None:
     other = seen(key=JobKey("lab", "7", T1), submit_time=T1)
     for one in (other, seen(1), seen(running_at=None), seen()):

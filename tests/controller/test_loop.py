@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ import pytest
 
 from controllers import Stage
 from controlling import HELD, KEY, SECOND, T0, advise, make_held, make_job
-from relume.advice import Operation
+from relume.advice import Mode, Operation, Scope
 from relume.controller.actuator import Order
+from relume.controller.executor import command
+from relume.controller.facts import Action, Outcome
+from relume.controller.journal import RETENTION
 from relume.controller.marker import read_marker
+from relume.controller.steps import Step
 from relume.errors import UnreachableError
 from relume.slurm.job import SlurmJob
 
@@ -120,6 +125,24 @@ def test_without_the_lease_it_only_looks(stage: Stage) -> None:
     stage.service.lease_ends = 0
     assert stage.round().whole
     assert Order.REQUEUE_HOLD in orders(stage)
+
+
+def test_a_report_with_an_old_token_is_kept(stage: Stage) -> None:
+    stage.service.advise(advise(Operation.OBSERVE))
+    with stage.controller() as controller:
+        controller.round()
+        stage.service.advise(advise(Operation.OBSERVE, generation=3))
+        renew, stage.service.fencing_token = stage.service._lease, 5  # noqa: SLF001
+
+        def stale(cluster: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+            status, lease = renew(cluster, body)
+            return status, (lease or {}) | {"fencing_token": 4}
+
+        stage.service._lease = stale  # type: ignore[method-assign] # noqa: SLF001
+        assert not controller.round().whole
+        stage.service._lease = renew  # type: ignore[method-assign] # noqa: SLF001
+        assert controller.round().whole
+    assert len(stage.service.reconciled) == 2
 
 
 def test_a_lease_that_ran_out_in_the_middle_stops_it(stage: Stage) -> None:
@@ -333,3 +356,140 @@ def test_a_controller_that_ends_lets_the_helper_hold_nothing(stage: Stage) -> No
         assert (stage.folder.epilog / "decisions").exists()
         controller.close()
         assert not (stage.folder.epilog / "decisions").exists()
+
+
+def test_a_hold_ends_with_its_advice_though_the_service_lists_it_no_more(stage: Stage) -> None:
+    stage.round()
+    stage.slurm.fail()
+    hold = advise(Operation.HOLD, expires_at=stage.clock.now() + 100 * SECOND)
+    stage.service.advise(hold)
+    stage.round()
+    stage.clock.advance(96)
+    stage.round()
+    assert stage.slurm.jobs["7"].held
+    assert stage.round().commands == 1
+    assert not stage.slurm.jobs["7"].held
+    assert stage.service.reconciled[hold.advice_id]["disposition"] == "CONVERGED"
+
+
+def test_the_grace_of_a_stop_begins_when_it_is_taken_on(fast_path: Path) -> None:
+    stage = Stage(fast_path, make_job(), stop_grace_seconds=30)
+    stage.round()
+    stage.service.advise(advise(Operation.STOP))
+    stage.round()
+    stage.clock.advance(26)
+    assert stage.round().commands == 0
+    assert stage.round().commands == 2
+    assert stage.slurm.jobs["7"].state == "CANCELLED"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"mode": Mode.MONITOR}, {"scope": Scope.CLUSTER, "operation": Operation.HOLD}],
+)
+def test_advice_of_others_is_not_taken_on(stage: Stage, changes: dict[str, Any]) -> None:
+    foreign = advise(attempt=f"other/7@{T0 // SECOND}.0")
+    stage.service.advise(advise(**changes), foreign)
+    stage.round(2)
+    with stage.controller() as controller:
+        memory = controller.journal.memory("lab", ["7"], (), stage.clock.now())
+    assert memory.accepted == {}
+
+
+def test_a_note_about_another_attempt_is_kept_for_a_day(stage: Stage) -> None:
+    stage.round()
+    note = stage.folder.epilog / "held" / "7.1"
+    note.touch()
+    written = stage.clock.now() // SECOND
+    os.utime(note, (written, written))
+    stage.slurm.fail()
+    stage.slurm._requeue_hold(stage.slurm.jobs["7"], "")  # noqa: SLF001 - not by an order of ours
+    # The note would make the hold of the attempt after this one ours, not this one.
+    stage.clock.advance(3000)
+    stage.round()
+    assert stage.slurm.jobs["7"].held
+    del stage.slurm.jobs["7"]
+    (stage.folder.epilog / "held" / "9.0").touch()
+    os.utime(stage.folder.epilog / "held" / "9.0", (written, written))
+    stage.round()
+    assert [one.job_id for one in stage.folder.notes()] == ["9"]
+    stage.clock.advance(24 * 3600)
+    stage.round()
+    assert stage.folder.notes() == []
+
+
+def test_a_hold_that_found_the_job_ended_is_none(stage: Stage) -> None:
+    stage.round()
+    stage.service.advise(advise())
+
+    def completes(_order: Order, job_id: str) -> None:
+        stage.slurm.change(job_id, state="COMPLETED")
+
+    stage.slurm.before_order = completes
+    stage.round()
+    with stage.controller() as controller:
+        memory = controller.journal.memory("lab", ["7"], (), stage.clock.now())
+    outcomes = {one.action: (one.outcome, one.words) for one in memory.deeds[ATTEMPT]}
+    assert outcomes[Action.HOLD_RUNNING] == (Outcome.REFUSED, "it had ended COMPLETED before")
+
+
+def test_milestones_carry_slurms_times(stage: Stage) -> None:
+    times = {"start_time": T0 + 7 * SECOND, "end_time": T0 + 9 * SECOND}
+    stage.slurm.jobs["7"] = make_job(
+        restart_count=1,
+        state="COMPLETED",
+        admin_comment=f'{{"relume":{{"first_submit":{T0 // SECOND}}}}}',
+        **times,
+    )
+    stage.round(2)
+    assert [one["event_time"] for one in stage.service.milestones] == list(times.values())
+    assert sum(one == "POST /v1/milestones" for one in stage.service.calls) == 2
+
+
+def test_milestones_have_a_time_where_slurm_has_none(stage: Stage) -> None:
+    stage.slurm.jobs["7"] = make_job(state="COMPLETED", end_time=None)
+    now = stage.clock.now()
+    stage.round()
+    assert [one["event_time"] for one in stage.service.milestones] == [now]
+
+
+def test_what_the_service_refuses_is_said_and_not_repeated(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = advise(Operation.OBSERVE)
+    stage.service.advise(gone)
+    stage.service.reconciled["other"] = {}
+    active = stage.service._active  # noqa: SLF001 - so that it is listed and unknown
+
+    def listed(query: dict[str, list[str]]) -> tuple[int, dict[str, Any] | None]:
+        answer = active(query)
+        stage.service.advice.clear()
+        return answer
+
+    stage.service._active = listed  # type: ignore[method-assign] # noqa: SLF001
+    assert stage.round(2).whole
+    refusals = [one.message for one in caplog.records if "refused" in one.message]
+    assert len(refusals) == 1
+    assert gone.advice_id in refusals[0]
+
+
+def test_commands_are_shown_as_they_are_given() -> None:
+    def shown(action: Action, **changes: Any) -> tuple[str, ...]:
+        return command(Step(action=action, job_id="7", attempt=ATTEMPT, reason="", **changes))
+
+    assert shown(Action.MARK, text="{}") == ("scontrol", "update", "JobId=7", "AdminComment={}")
+    nodes = shown(Action.EXCLUDE, nodes=("node1", "node2"))
+    assert nodes == ("scontrol", "update", "JobId=7", "ExcNodeList=node[1-2]")
+    assert shown(Action.HOLD) == ("scontrol", "requeuehold", "7")
+    assert shown(Action.HOLD_RUNNING) == ("scontrol", "requeuehold", "Incomplete", "7")
+    assert shown(Action.CANCEL) == ("scancel", "7")
+
+
+def test_old_rows_are_forgotten_every_hour(stage: Stage) -> None:
+    with stage.controller() as controller:
+        controller.round()
+        del stage.slurm.jobs["7"]
+        stage.clock.advance(RETENTION / SECOND + 2)
+        controller.round()
+        memory = controller.journal.memory("lab", ["7"], (), stage.clock.now())
+    assert memory.sightings == {}

@@ -165,6 +165,14 @@ def test_no_restart_fails_for_want_of_a_marker(outcome: Outcome) -> None:
     assert step_of(item).action is Action.RELEASE
 
 
+def test_a_marker_without_an_outcome_is_written_once_more() -> None:
+    tried = deed(Action.MARK, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW)
+    first = planned(make_held(), advise(), seen(), seen(1), HOLD_DEED, tried, landed=LANDED)
+    assert step_of(first).action is Action.MARK
+    item = planned(make_held(), advise(), seen(), seen(1), HOLD_DEED, tried, tried, landed=LANDED)
+    assert step_of(item).action is Action.RELEASE
+
+
 def test_someone_elses_admin_comment_is_left_alone() -> None:
     job = make_held(admin_comment="moved by hand")
     assert step_of(planned(job, advise(), landed=LANDED)).action is Action.RELEASE
@@ -202,6 +210,14 @@ def test_exclusions_are_checked_again(job: SlurmJob, changes: dict[str, Any], re
     text = words(planned(job, advise(Operation.RESTART_EXCLUDING), landed=LANDED, **changes))
     assert text.startswith("ABANDONED: refused: ")
     assert refusal in text
+
+
+@pytest.mark.parametrize(
+    "limit", [{"settings": {"max_excluded_nodes": 1}}, {"nodes": make_nodes(3)}]
+)
+def test_exclusions_may_reach_their_limits(limit: dict[str, Any]) -> None:
+    item = planned(make_held(), advise(Operation.RESTART_EXCLUDING), landed=LANDED, **limit)
+    assert step_of(item).action is Action.EXCLUDE
 
 
 def test_a_node_that_the_job_asks_for_is_not_excluded() -> None:
@@ -277,7 +293,7 @@ def test_a_users_own_requeue_hold_is_foreign() -> None:
 
 
 def test_a_hold_whose_outcome_we_never_learnt_is_ours() -> None:
-    unknown = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN)
+    unknown = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW)
     item = planned(make_held(), advise(), seen(), seen(1), unknown, landed=LANDED)
     assert isinstance(item, Step)
 

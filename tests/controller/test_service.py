@@ -85,6 +85,19 @@ def test_what_landed(client: ServiceClient, service: TinyService) -> None:
     assert none.landed("x") is None
 
 
+def test_what_is_not_said_has_not_landed() -> None:
+    assert answering(lambda _: httpx2.Response(200, json={"landed": {}})).landed("x") is False
+
+
+def test_proxies_of_the_environment_are_not_asked(
+    service: TinyService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    client = ServiceClient("http://s", TOKEN, transport=httpx2.WSGITransport(app=service))
+    assert client.take_lease("lab", "one", 30) == 1
+    client.close()
+
+
 def test_names_are_quoted() -> None:
     paths = []
 
@@ -100,10 +113,12 @@ def test_reconciliation_is_fenced(client: ServiceClient, service: TinyService) -
     token = client.take_lease("lab", "one", 30) or 0
     service.advise(advise())
     body = msgspec.json.encode(Reconciliation(Disposition.ABANDONED, "why", 2))
-    assert "fencing" in (client.reconcile(advise().advice_id, body, token + 1) or "")
+    with pytest.raises(UnreachableError, match="an old fencing token; it is reported when"):
+        client.reconcile(advise().advice_id, body, token + 1)
     assert service.reconciled == {}
     assert client.reconcile(advise().advice_id, body, token) is None
     assert service.reconciled[advise().advice_id]["reason"] == "why"
+    assert client.reconcile(advise().advice_id, body, token) == "409: that is final"
     assert "404" in (client.reconcile("other", body, token) or "")
 
 

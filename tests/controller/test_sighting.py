@@ -43,8 +43,10 @@ def test_it_learns_nodes_and_first_moments_only() -> None:
     held = looked(make_held(), RUNNING_ONCE)
     assert held == seen(1, held_at=NOW)
     assert looked(make_held(), RUNNING_ONCE, seen(1)) == seen(1)
-    failed = make_job(state="FAILED")
-    assert looked(failed) == seen(running_at=None)
+    for state in ("FAILED", "COMPLETING"):
+        assert looked(make_job(state=state)) == seen(running_at=None)
+    stray = looked(make_job(state="PENDING", nodes=("node9",)))
+    assert stray == seen(running_at=None, nodes=())
 
 
 def test_the_next_attempt_of_what_we_held_is_the_same_job() -> None:

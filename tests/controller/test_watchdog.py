@@ -130,6 +130,15 @@ def test_without_a_journal_the_marker_has_to_do(held: dict[str, str]) -> None:
     assert reasons(memory, job=make_held(**held), beat=None, now=GONE_AT) == []
 
 
+@pytest.mark.parametrize(("born_at", "released"), [(T1, False), (T1 + SECOND, True)])
+def test_a_journal_that_is_younger_than_the_hold_has_forgotten_it(
+    born_at: int, *, released: bool
+) -> None:
+    job = make_held(admin_comment=MARKER)
+    found = reasons(remember(seen(1), born_at=born_at), job=job, beat=None, now=GONE_AT)
+    assert bool(found) is released
+
+
 def held_and_dead(stage: Stage) -> None:
     """A job that the helper held, right after its controller died."""
     stage.round()
@@ -155,6 +164,13 @@ def test_what_the_helper_held_is_let_go_by_its_note(stage: Stage) -> None:
     assert watch(stage) == 1
     assert not stage.slurm.jobs["7"].held
     assert stage.slurm.count(Order.RELEASE) == 1
+    assert watch(stage) == 0
+
+
+def test_a_note_about_another_attempt_does_not_count(stage: Stage) -> None:
+    held_and_dead(stage)
+    (stage.folder.epilog / "held" / "7.0").rename(stage.folder.epilog / "held" / "7.1")
+    stage.clock.advance(4000)
     assert watch(stage) == 0
 
 

@@ -195,6 +195,9 @@ def test_failed_jobs_are_held_by_the_helper_and_restarted(site: Site) -> None:
         assert marker is not None
         assert marker.seen == (before.submit_time, after.submit_time)
         controller.round()
+        site.fail(mine)
+        wait_until(lambda: site.job(mine).held, what="the helper's hold of the second attempt")
+        assert site.job(mine).restart_count == 2
     told = [(one["milestone"], one["attempt"]) for one in site.service.milestones]
     assert ("allocation_restarted", f"lab/{mine}@{(before.submit_time or 0) // SECOND}.1") in told
 

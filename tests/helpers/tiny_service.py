@@ -125,7 +125,10 @@ class TinyService:
 
     def _reconcile(self, advice_id: str, body: dict[str, Any], token: str | None) -> _Answer:
         if token != str(self.fencing_token):
-            return 409, {"title": "Conflict", "detail": "an old fencing token"}
+            kind = "urn:relume:problem:stale_fencing_token"
+            return 409, {"title": "Conflict", "type": kind, "detail": "an old fencing token"}
+        if advice_id in self.reconciled:
+            return 409, {"title": "Conflict", "detail": "that is final"}
         if advice_id not in self.advice:
             return 404, {"title": "Not Found"}
         self.reconciled[advice_id] = body

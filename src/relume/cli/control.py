@@ -188,17 +188,19 @@ def _token(settings: ControllerSettings) -> str | None:
     if not settings.token_file:
         return None
     try:
-        token = Path(settings.token_file).read_text(encoding="ascii").strip()
+        lines = Path(settings.token_file).read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"controller.token_file {settings.token_file}",
             found=str(error),
-            expected="a readable file with one token",
+            expected="a readable file with a token",
         ) from error
-    if not token or not token.isprintable() or " " in token:
+    # The same file as the service's: one token a line, and lines of comments.
+    words = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not words or not words[0].isprintable() or " " in words[0]:
         raise ConfigError(
             f"controller.token_file {settings.token_file}",
-            found="no single word",
-            expected="a file with one token",
+            found="no token in its first line",
+            expected="a token a line; blank lines and # are left out",
         )
-    return token
+    return words[0]
