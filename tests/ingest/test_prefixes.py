@@ -9,7 +9,7 @@ import pytest
 
 from relume.ingest.prefixes import MAX_PREFIX_CHARACTERS, Prefix, parse_prefix
 
-C10D = "[E1218 20:27:21.484903450 ProcessGroupNCCL.cpp:2168]"
+C10D = "[E1209 08:14:37.206518430 ProcessGroupNCCL.cpp:2168]"
 LAUNCHERS = [
     ("12: loss 1", {"task": 12}, "loss 1"),
     (" 12: loss 1", {"task": 12}, "loss 1"),
@@ -38,7 +38,7 @@ LAUNCHERS = [
 TORCH = [
     (
         f"[rank3]:{C10D} [PG ID 1 PG GUID 1(default_pg) Rank 1] Watchdog caught",
-        {"rank": 3, "group_rank": 1, "clock": "1218 20:27:21.484903450"},
+        {"rank": 3, "group_rank": 1, "clock": "1209 08:14:37.206518430"},
         "Watchdog caught",
     ),
     (
