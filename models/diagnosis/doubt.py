@@ -21,7 +21,7 @@ from relume.models.diagnosis.consequences import (
 from relume.models.diagnosis.episode import JOB_STREAMS, Episode
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
-from relume.models.diagnosis.own import failure_shown, said_its_end
+from relume.models.diagnosis.own import failed_itself, failure_shown, said_its_end
 from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
@@ -70,7 +70,7 @@ def _of_end(episode: Episode, root: Root | None) -> Iterator[Doubt]:
     lost = [file for file in episode.lost_ends if _is_of_job(episode, file)]
     if lost:
         yield Doubt(SOME, f"the end of {lost[0]} is lost, and with it what came after")
-    if not said_its_end(episode) or episode.scheduler.state == COMPLETED:
+    if not said_its_end(episode) or failed_itself(episode):
         return
     if root is None:
         yield Doubt(HALF, "the job had said that it came to its end")

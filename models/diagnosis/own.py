@@ -61,13 +61,24 @@ def ended_well(episode: Episode) -> bool:
     state = episode.scheduler.state
     if state == COMPLETED:
         return not episode.scheduler.exit_code
-    return state not in FAILED_STATES and said_its_end(episode) and not _failed_itself(episode)
+    return state not in FAILED_STATES and said_its_end(episode) and not failed_itself(episode)
 
 
 def said_its_end(episode: Episode) -> bool:
     """Whether an explicit clean end is the last that the job's progress shows."""
     is_finished = episode.progress.state is ProgressState.FINISHED
     return is_finished and episode.clean_end is not None
+
+
+def failed_itself(episode: Episode) -> bool:
+    """Whether the job's own lines show a cause of failure that it did not get over."""
+    return any(
+        not is_system_log(hit)
+        and hit.signature.role in CAUSES
+        and hit.signature.category not in SYSTEM_CATEGORIES
+        and _stands(episode, hit)
+        for hit in episode.all_hits()
+    )
 
 
 def failure_shown(episode: Episode) -> bool:
@@ -136,7 +147,7 @@ def _end(episode: Episode) -> int | None:
     if last is None:
         return None
     slack = float(CLOCK_SLACK_SECONDS)
-    if not _failed_itself(episode):
+    if not failed_itself(episode):
         usual = episode.progress.usual_gap_seconds or 0.0
         slack = max(SILENT_SECONDS, SILENT_GAPS * usual)
     return last + int(slack * MICROSECONDS)
@@ -149,17 +160,6 @@ def _last_clock(episode: Episode) -> int | None:
     if steps is not None and steps.time is None:
         return None
     return max((end.time for end in ends if end.time is not None), default=None)
-
-
-def _failed_itself(episode: Episode) -> bool:
-    """Whether the job's own lines show a cause of failure that it did not get over."""
-    return any(
-        not is_system_log(hit)
-        and hit.signature.role in CAUSES
-        and hit.signature.category not in SYSTEM_CATEGORIES
-        and _stands(episode, hit)
-        for hit in episode.all_hits()
-    )
 
 
 def _stands(episode: Episode, hit: Hit) -> bool:

@@ -259,7 +259,24 @@ def test_what_is_killed_after_the_clean_end_was_not_the_training(
 
 def test_a_job_that_said_its_end_is_not_started_again(analyzer: Analyzer, tmp_path: Path) -> None:
     assert is_left_alone(diagnose(analyzer, tmp_path, job=DONE, sacct=sacct("FAILED")))
-    assert diagnose(analyzer, tmp_path, job=[*DONE, *RAISED]).kind is Kind.CRASH
+
+
+def test_a_failure_after_the_clean_end_is_one(analyzer: Analyzer, tmp_path: Path) -> None:
+    job = [*DONE, *RAISED]
+    assert diagnose(analyzer, tmp_path, job=job).kind is Kind.CRASH
+    verdict = diagnose(analyzer, tmp_path, job=job, syslog=kernel("03:13:22"))
+    assert verdict.exclude_nodes == ("gpu-a07",)
+
+
+@pytest.mark.parametrize("failed", [RAISED, ["Killed"]])
+def test_the_shell_s_time_is_no_clean_end(
+    analyzer: Analyzer, tmp_path: Path, failed: list[str]
+) -> None:
+    """It is printed whatever the exit status was."""
+    killed = "Out of memory: Killed process 4242 (python3) total-vm:1kB, anon-rss:1kB"
+    job = [*RUN, *failed, "real\t13m22.690s"]
+    verdict = diagnose(analyzer, tmp_path, job=job, syslog=kernel("03:13:21", killed))
+    assert verdict.kind is Kind.CRASH
 
 
 @pytest.mark.parametrize(("after", "kind"), [(0, Kind.CRASH), (1, Kind.BENIGN), (2, Kind.BENIGN)])
