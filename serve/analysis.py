@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
-from relume.features.progress.markers import MarkerKind, marker_located
+from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
@@ -69,6 +69,11 @@ class AttemptAnalysis:
                     heapq.heappush(raised, place)
         self._take_raised(raised, block, parser, len(data))
         self._tails.add(block, parser)
+
+    @property
+    def open_phase(self) -> Phase | None:
+        """The phase with legal pauses (evaluation, checkpoint) that goes on, null for none."""
+        return self._tracker.open_phase
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""

@@ -27,6 +27,9 @@ MICROSECONDS = 1_000_000
 CLOCK_SLACK_SECONDS = 60
 """Clocks of a node and of the controller differ by seconds, and ending a job takes as long: Slurm
 waits 30 s (KillWait) between its two signals."""
+START_SLACK_SECONDS = 2
+"""Before the start there is only the difference of clocks, which both may tell in whole seconds.
+More would blame a node for what it did to the job before: often that job has just been moved."""
 SILENT_SECONDS = 600
 """How long after its last line a job that says nothing of an end is taken to be there still: a
 peer that was lost shows when a collective times out, by default after 10 minutes."""
@@ -95,7 +98,7 @@ def _tests(episode: Episode) -> Iterator[tuple[str, _Test]]:
         own = frozenset(map(_short, facts.nodes))
         yield "on nodes that the attempt did not run on", lambda hit: _is_elsewhere(own, hit)
     if facts.start is not None:
-        start = facts.start - CLOCK_SLACK_SECONDS * MICROSECONDS
+        start = facts.start - START_SLACK_SECONDS * MICROSECONDS
         yield "before the attempt started", lambda hit: _time(hit, start) < start
     if ended_well(episode):
         how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"

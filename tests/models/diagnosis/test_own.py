@@ -57,9 +57,11 @@ def window(start: float, end: float, *, nodes: tuple[str, ...] = ()) -> Schedule
 
 @pytest.mark.parametrize(
     ("seconds", "count"),
-    [(-HOUR, 0), (-30, 1), (0, 1), (HOUR, 1), (HOUR + 30, 1), (HOUR + 90, 0), (None, 1)],
+    [(-HOUR, 0), (-30, 0), (-1, 1), (0, 1), (HOUR, 1), (HOUR + 30, 1), (HOUR + 90, 0), (None, 1)],
 )
-def test_the_window_of_accounting_has_a_minute_of_slack(seconds: float | None, count: int) -> None:
+def test_the_window_of_accounting_has_some_slack_behind_and_hardly_any_before(
+    seconds: float | None, count: int
+) -> None:
     shift = 10 * HOUR
     hit = at(None if seconds is None else seconds + shift)
     assert kept(episode_of(hit, scheduler=window(shift, shift + HOUR))) == count

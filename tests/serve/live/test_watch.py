@@ -179,6 +179,16 @@ def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
     assert story.advice[0].rule == "actionable_gap"
 
 
+def test_a_checkpoint_may_take_long() -> None:
+    story = Story()
+    story.train(40)
+    story.say("saving checkpoint at iteration      40 to /ckpt/run7")
+    story.pass_time(900)
+    assert story.advice == []
+    story.train(20, first=40)
+    assert story.advice == []
+
+
 def test_a_failure_without_any_word_is_restarted_with_the_cause_unknown() -> None:
     story = Story()
     story.train(10)
