@@ -26,7 +26,7 @@ class Reader(Protocol):
 
 
 class Actuator(Protocol):
-    """Changes Slurm; see `relume.controller.guarded.GuardedActuator`."""
+    """Changes Slurm; see `relume.controller.actuator.SlurmActuator`."""
 
     def requeue_hold(self, job_id: str) -> Done:
         """Requeue a job and hold it."""

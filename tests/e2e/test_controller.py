@@ -20,10 +20,10 @@ from relume.benchmarks.slurm.lab import SlurmLab
 from relume.benchmarks.slurm.processes import wait_until
 from relume.benchmarks.slurm.settings import LabSettings
 from relume.clock import SystemClock
+from relume.controller.actuator import SlurmActuator
 from relume.controller.commands import Done
 from relume.controller.doors import Doors
 from relume.controller.folder import ControllerFolder
-from relume.controller.guarded import GuardedActuator
 from relume.controller.install import epilog_script
 from relume.controller.loop import Controller
 from relume.controller.marker import read_marker
@@ -65,7 +65,7 @@ class Site:
         self.lab = lab
         self.service = TinyService(SystemClock())
         self.reader = SlurmReader(slurm_conf=lab.slurm_conf)
-        self.actuator = GuardedActuator(slurm_conf=lab.slurm_conf)
+        self.actuator = SlurmActuator(slurm_conf=lab.slurm_conf)
         self.path = path / "control"
         self.settings = make_settings(
             folder=str(self.path),
@@ -90,7 +90,7 @@ class Site:
 
     @contextmanager
     def controller(
-        self, actuator: GuardedActuator | None = None, settings: ControllerSettings | None = None
+        self, actuator: SlurmActuator | None = None, settings: ControllerSettings | None = None
     ) -> Iterator[Controller]:
         """A controller in this process, which ends as if killed."""
         folder = ControllerFolder(self.path)
@@ -222,7 +222,7 @@ def test_a_hanging_job_is_requeued_and_the_users_hold_is_left(site: Site) -> Non
     assert rows[0] == "REQUEUED"
 
 
-class Late(GuardedActuator):
+class Late(SlurmActuator):
     """A door that is slow: the job ends before the command gets there."""
 
     def __init__(self, lab: SlurmLab) -> None:

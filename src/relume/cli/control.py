@@ -155,15 +155,15 @@ def _run(config: Config, *, once: bool) -> None:
 @contextmanager
 def doors(settings: ControllerSettings) -> Iterator[Doors]:
     """Open the doors to Slurm and to the service as configured."""
+    from relume.controller.actuator import SlurmActuator
     from relume.controller.doors import Doors
-    from relume.controller.guarded import GuardedActuator
     from relume.controller.reader import SlurmReader
     from relume.controller.service import ServiceClient
 
     conf = Path(settings.slurm_conf) if settings.slurm_conf else None
     client = ServiceClient(settings.service, _token(settings))
     try:
-        yield Doors(SlurmReader(slurm_conf=conf), GuardedActuator(slurm_conf=conf), client)
+        yield Doors(SlurmReader(slurm_conf=conf), SlurmActuator(slurm_conf=conf), client)
     finally:
         client.close()
 
