@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from controlling import KEY, NOW, SECOND, T1, advise, seen
+from relume import filesystems
 from relume.advice import Advice, Disposition, Operation
-from relume.controller import schema
 from relume.controller.facts import Accepted, Action, Memory, Outcome
 from relume.controller.journal import RETENTION, Journal
 from relume.controller.limits import DAY
@@ -184,25 +184,14 @@ def test_other_files_are_refused(fast_path: Path) -> None:
         Journal(fast_path / "b")
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind"),
-    [("/", "ext4"), ("/a/b/c", "nfs4"), ("/a/bc", "ext4"), ("/a/b c/d", "lustre"), ("/t", "tmpfs")],
-)
-def test_the_filesystem_of_a_folder(folder: str, kind: str) -> None:
-    mounts = (
-        "/dev/sda / ext4 rw 0 0\nfs:/x /a/b nfs4 rw 0 0\nfs:/y /a/b\\040c lustre rw 0 0\n"
-        "x /t ext4 rw 0 0\nx /t tmpfs rw 0 0\n"
-    )
-    assert schema.filesystem(Path(folder), mounts) == kind
-    assert schema.filesystem(Path(folder), "") is None
-
-
 def test_a_network_filesystem_is_refused(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No such filesystem can be mounted here: the list of mounts is what is made up."""
-    monkeypatch.setattr(schema, "_mounts", lambda: "fs:/x / nfs4 rw 0 0\n")
-    with pytest.raises(ConfigError, match=r"network filesystem \(nfs4\)"):
+    table = fast_path / "mounts"
+    table.write_text("fs:/x / nfs4 rw 0 0\n")
+    monkeypatch.setattr(filesystems, "MOUNTS", table)
+    with pytest.raises(ConfigError, match=r"controller\.folder .*type nfs4"):
         Journal(fast_path / "journal.sqlite")
-    assert list(fast_path.iterdir()) == []
+    assert list(fast_path.iterdir()) == [table]
 
 
 def test_deeds_on_other_jobs_are_left_out(journal: Journal) -> None:
