@@ -110,7 +110,6 @@ def test_an_attempt_that_ends_slowly_stays_itself_until_the_next_one_waits(
     assert _held(reader, job_id).restart_count == 1
 
 
-@pytest.mark.xfail(reason="chain_attempts wants the next submit at the very end", strict=True)
 def test_accounting_chains_attempts_of_which_one_ended_slowly(
     slurm: SlurmLab, reader: SlurmReader, actuator: SlurmActuator
 ) -> None:
