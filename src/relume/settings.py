@@ -137,8 +137,9 @@ class ControllerSettings(_Section):
     token_file: str = ""
     """A file that holds the token of role *control*.
 
-    Empty, the default, sends none, which only a service without tokens accepts. The file is read
-    at the start, and it should be readable by the controller's user only."""
+    Empty, the default, sends none, and the service then refuses what the controller hands over:
+    without a token nobody may change anything, least of all where the service itself has none. The
+    file is read at the start, and it should be readable by the controller's user only."""
 
     slurm_conf: str = ""
     """What `SLURM_CONF` is for Slurm's commands; empty leaves it to the environment.
