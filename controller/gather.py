@@ -30,9 +30,12 @@ class Gatherer:
         self._folder = folder
 
     def gather(
-        self, snapshot: SlurmSnapshot, advice: tuple[Advice, ...], named: Mapping[str, str]
+        self,
+        snapshot: SlurmSnapshot,
+        advice: tuple[Advice, ...] | None,
+        named: Mapping[str, str],
     ) -> Facts:
-        """Return all facts of one round.
+        """Return all facts of one round; `advice` is null when the service is away.
 
         Raises
         ------
@@ -43,7 +46,8 @@ class Gatherer:
             cluster=snapshot.cluster,
             jobs={job.job_id: job for job in snapshot.jobs},
             nodes=snapshot.nodes,
-            advice=advice,
+            advice=advice or (),
+            heard=advice is not None,
         )
         facts = self.remember(facts, named)
         facts = self._with_missing(facts)

@@ -67,7 +67,7 @@ def refused_exclusion(
     Only nodes that the run used, not more than the cap over all restarts, none that the job itself
     asks for, and enough must be left to place the job.
     """
-    used = facts.memory.run_nodes.get(job.job_id, frozenset())
+    used = facts.memory.run_nodes.get(key, frozenset())
     strangers = sorted(set(nodes) - used)
     if strangers:
         return f"the run was never seen on {', '.join(strangers)}"

@@ -107,7 +107,7 @@ class Controller:
         snapshot = self._doors.reader.snapshot()
         self._renew(snapshot.cluster)
         listing, named = self._ask(snapshot)
-        advice = () if listing is None else listing.advice
+        advice = None if listing is None else listing.advice
         facts = self._gatherer.gather(snapshot, advice, named)
         items, commands, facts = self._carry_out(facts)
         self._reporter.note_milestones(facts, snapshot.taken_at)

@@ -90,6 +90,8 @@ def _stranger(case: Case) -> Close | None:
 
 def _withdrawn(case: Case) -> Close | None:
     """Whether the service no longer wants what we took on."""
+    if not case.facts.heard:
+        return None
     soon = case.now + _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
     if case.advice.expires_at <= soon or case.advice.advice_id in case.facts.listed:
         return None

@@ -184,8 +184,9 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
 
     Row n+1 of a job id continues row n when it was submitted at the end of row n or within
     `MAX_COMPLETING_SECONDS` of it, and row n says REQUEUED, NODE_FAIL or PREEMPTED. A row that
-    doesn't chain is another job under a reused id. Rows of one job id and submit time are the same attempt, asked for twice. The whole
-    history of a job id is needed: without its first row the chain begins too late.
+    doesn't chain is another job under a reused id. Rows of one job id and submit time are the same
+    attempt, asked for twice. The whole history of a job id is needed: without its first row the
+    chain begins too late.
 
     Takes O(n log n) time.
 

@@ -126,8 +126,20 @@ def test_the_nodes_of_a_run_are_those_of_its_users_jobs(journal: Journal) -> Non
     journal.see(seen(key=JobKey("lab", "4", T1), nodes=("node4",), run="other"), NOW)
     journal.see(seen(key=JobKey("lab", "7", T1), nodes=("node7",), run="older"), NOW)
     excluding = advise(Operation.RESTART_EXCLUDING)
-    assert memory(journal, excluding).run_nodes == {"7": {"node1", "node6"}}
+    assert memory(journal, excluding).run_nodes == {KEY: {"node1", "node6"}}
     assert memory(journal, advise()).run_nodes == {}
+
+
+def test_nodes_of_an_older_job_under_the_same_id_are_not_the_runs(journal: Journal) -> None:
+    older = JobKey("lab", "7", KEY.first_submit_time - 1000 * SECOND)
+    journal.see(seen(), NOW)
+    journal.see(seen(key=older, user="bob", run="b", nodes=("node8",)), NOW)
+    both = [
+        advise(Operation.RESTART_EXCLUDING, attempt=f"{one}.0", exclude_nodes=("node8",))
+        for one in (KEY, older)
+    ]
+    nodes = journal.memory("lab", ["7"], both, NOW).run_nodes
+    assert nodes == {KEY: {"node1", "node2"}, older: {"node8"}}
 
 
 def test_attempts_are_counted_within_a_day(journal: Journal) -> None:

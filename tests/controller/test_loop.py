@@ -170,6 +170,28 @@ def test_without_the_service_it_only_looks(
     assert Order.REQUEUE_HOLD in orders(stage)
 
 
+def test_a_service_that_is_away_has_withdrawn_nothing(stage: Stage) -> None:
+    """What was taken on goes on while the lease lasts: silence is no word, and no node a stranger."""
+    stage.settings = stage.settings.model_copy(update={"log_wait_seconds": 20.0})
+    stage.round()
+    stage.slurm.fail()
+    advice = advise(Operation.RESTART_EXCLUDING)
+    stage.service.advise(advice)
+    with stage.controller() as controller:
+        controller.round()
+        assert stage.slurm.jobs["7"].held
+        stage.service.broken = 503, {"title": "Service Unavailable"}
+        stage.clock.advance(12)
+        controller.round()
+        stage.clock.advance(12)
+        controller.round()
+        assert stage.slurm.jobs["7"].exclude_nodes == ("node2",)
+        stage.slurm.start()
+        stage.service.broken = None
+        controller.round()
+    assert stage.service.reconciled[advice.advice_id]["disposition"] == "CONVERGED"
+
+
 def test_what_changed_since_the_plan_is_not_acted_upon(stage: Stage) -> None:
     stage.round()
     stage.slurm.fail()
