@@ -162,11 +162,26 @@ class ControllerFolder:
         self._replace(self._heartbeat, msgspec.json.encode(heartbeat).decode())
 
     def heartbeat(self) -> Heartbeat | None:
-        """Return the last sign of life, null if there is none that can be read."""
+        """Return the last sign of life, null if there is none.
+
+        Raises
+        ------
+        UnreachableError
+            Also when what is there can't be understood.
+        """
         try:
             return msgspec.json.decode(self._heartbeat.read_bytes(), type=Heartbeat)
-        except (OSError, msgspec.MsgspecError):
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            raise self._failed(error) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise UnreachableError(
+                f"heartbeat {self._heartbeat}",
+                found=str(error),
+                expected="what `relume control` writes there in each round",
+                hint="it counts as none; is a controller running with this folder?",
+            ) from error
 
     def _replace(self, path: Path, text: str) -> None:
         """Write a file as a whole: a reader sees the old or the new one."""
@@ -178,6 +193,17 @@ class ControllerFolder:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> UnreachableError:
+        what = f"controller.folder {self.path}"
+        if isinstance(error, FileNotFoundError) and not self.path.exists():
+            return UnreachableError(
+                what,
+                found="no such folder",
+                expected="that of `relume control`, which makes it when it starts",
+                hint="give both the same controller.folder",
+            )
         return UnreachableError(
-            f"controller.folder {self.path}", found=str(error), hint="check its owner and mode"
+            what,
+            found=f"{error.strerror}: {error.filename}",
+            expected="a folder that this user can read and write",
+            hint="check the path, its owner and its mode",
         )

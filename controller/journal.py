@@ -21,7 +21,7 @@ from relume.controller.facts import Action, Memory, Outcome, Sighting
 from relume.controller.limits import DAY
 from relume.controller.recall import recall, to_text
 from relume.controller.steps import Step
-from relume.errors import UnreachableError
+from relume.errors import InputError, UnreachableError
 from relume.identity import AttemptId
 
 RETENTION = 180 * DAY
@@ -169,8 +169,16 @@ class Journal:
         self, cluster: str, job_ids: Iterable[str], advice: Iterable[Advice], now: int
     ) -> Memory:
         """Return what is remembered of these jobs, of this Advice, and of all that is open."""
-        with self._transaction("DEFERRED") as database:
-            return recall(database, cluster, job_ids, list(advice), now)
+        try:
+            with self._transaction("DEFERRED") as database:
+                return recall(database, cluster, job_ids, list(advice), now)
+        except (InputError, ValueError, TypeError, msgspec.MsgspecError) as error:
+            raise UnreachableError(
+                "journal of the controller",
+                found=f"a row that makes no sense: {error}",
+                expected="what a controller of this version wrote",
+                hint="move it away: the markers of the jobs make up for it",
+            ) from error
 
     def unsent(self, limit: int) -> list[Message]:
         """Return what the service must still be told, the oldest first."""

@@ -41,12 +41,16 @@ _WAKE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round found. `busy`: something will be due soon; `whole`: see `Heartbeat`."""
+    """What one round found. `busy`: something will be due soon; `whole`: see `Heartbeat`.
+
+    `trouble` is what went wrong between us and the service, null if nothing did.
+    """
 
     items: tuple[Item, ...]
     commands: int
     busy: bool
     whole: bool
+    trouble: RelumeError | None
 
 
 class Controller:
@@ -76,6 +80,7 @@ class Controller:
         self._lease_ends = self._pruned_at = self._monotonic()
         self._whole_at: int | None = None
         self._said: dict[object, str] = {}
+        self._trouble: RelumeError | None = None
 
     def close(self) -> None:
         """Let the helper hold nothing more, and close the journal."""
@@ -104,6 +109,7 @@ class Controller:
         UnreachableError
             When Slurm or the journal can't be reached: then nothing was done, or nothing more.
         """
+        self._trouble = None
         snapshot = self._doors.reader.snapshot()
         self._renew(snapshot.cluster)
         listing, named = self._ask(snapshot)
@@ -116,7 +122,8 @@ class Controller:
         self._whole_at = self._clock.now() if whole else self._whole_at
         self._beat()
         self._prune()
-        return Round(tuple(items), commands, _busy(items, facts, self._clock.now()), whole)
+        busy = _busy(items, facts, self._clock.now())
+        return Round(tuple(items), commands, busy, whole, self._trouble)
 
     def _may_act(self) -> bool:
         return self._settings.mode == "act" and self._monotonic() < self._lease_ends
@@ -130,7 +137,7 @@ class Controller:
         try:
             token = self._doors.service.take_lease(cluster, self._holder, seconds)
         except RelumeError as error:
-            self._say("lease", str(error))
+            self._failed("lease", error)
             return
         self._say("lease", "another controller has the lease" if token is None else "held")
         self._fencing_token = token
@@ -144,7 +151,7 @@ class Controller:
             named = service.report_scheduler(snapshot)
             listing = service.active_advice(snapshot.cluster)
         except RelumeError as error:
-            self._say("service", str(error))
+            self._failed("service", error)
             return None, {}
         self._say("service", "answers")
         self._say("skipped", f"{len(listing.skipped)} Advice not understood {listing.skipped[:3]}")
@@ -196,7 +203,7 @@ class Controller:
         try:
             self._reporter.send(self._fencing_token or 0)
         except RelumeError as error:
-            self._say("service", str(error))
+            self._failed("service", error)
             return False
         return True
 
@@ -217,6 +224,10 @@ class Controller:
         if self._monotonic() - self._pruned_at > PRUNE_SECONDS:
             self.journal.prune(self._clock.now())
             self._pruned_at = self._monotonic()
+
+    def _failed(self, about: str, error: RelumeError) -> None:
+        self._trouble = self._trouble or error
+        self._say(about, str(error))
 
     def _say(self, about: object, words: str) -> None:
         """Log a state when it changes, not every round."""

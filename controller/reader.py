@@ -60,6 +60,13 @@ class SlurmReader:
         except InputError as error:
             raise _unreadable(error) from error
         cluster = self.config().get("ClusterName", "")
+        if not cluster:  # every job's identity begins with it
+            raise UnreachableError(
+                "scontrol show config",
+                found="no ClusterName",
+                expected="the name that slurm.conf gives",
+                hint="run it by hand on this host",
+            )
         return SlurmSnapshot(cluster=cluster, taken_at=taken_at, jobs=jobs, nodes=nodes)
 
     def job(self, job_id: str) -> SlurmJob | None:

@@ -59,8 +59,14 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     try:
         return _open(path, read_only=read_only)
     except sqlite3.Error as error:
+        there = path.exists()
         raise UnreachableError(
-            f"journal {path}", found=str(error), hint="check controller.folder and its owner"
+            f"journal {path}",
+            found=str(error) if there or not read_only else "no such file",
+            expected="the journal that `relume control` keeps there",
+            hint="if it is broken, move it away: the markers of the jobs make up for it"
+            if there
+            else "check controller.folder and its owner",
         ) from error
 
 

@@ -72,16 +72,29 @@ def test_the_heartbeat(folder: ControllerFolder) -> None:
     beat = Heartbeat(5, None, "act", "host")
     folder.beat(beat)
     assert folder.heartbeat() == beat
-    (folder.path / "heartbeat.json").write_text("{")
-    assert folder.heartbeat() is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"at": "noon"}', b"\xff\x00"])
+def test_a_heartbeat_that_is_none_is_named(folder: ControllerFolder, content: bytes) -> None:
+    (folder.path / "heartbeat.json").write_bytes(content)
+    with pytest.raises(
+        UnreachableError, match=r"heartbeat\.json; found .*; expected what .relume control"
+    ):
+        folder.heartbeat()
 
 
 def test_a_folder_that_can_not_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     folder = ControllerFolder(tmp_path / "file" / "x")
     for use in (folder.prepare, folder.notes, folder.holder):
-        with pytest.raises(UnreachableError, match=r"controller\.folder .*/file/x"):
+        with pytest.raises(UnreachableError, match=r"controller\.folder .*/file/x.*check the path"):
             use()
     assert folder.wake_stamp() == 0
-    with pytest.raises(UnreachableError, match="check its owner"):
+    with pytest.raises(UnreachableError, match="check the path"):
         folder.beat(Heartbeat(5, None, "act", "host"))
+
+
+def test_a_folder_that_is_not_there_yet_is_the_controllers_to_make(tmp_path: Path) -> None:
+    folder = ControllerFolder(tmp_path / "x")
+    with pytest.raises(UnreachableError, match=r"found no such folder; expected that of .relume"):
+        folder.notes()

@@ -21,7 +21,8 @@ WAITING = JOB | {"job_id": 8, "array_job_id": 8, "array_task_string": "1-9", "jo
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedSlurm:
     slurm = ScriptedSlurm(tmp_path, monkeypatch)
     slurm.answers("squeue", json.dumps({"jobs": [JOB, WAITING]}))
-    slurm.answers("scontrol show", "NodeName=n1 Arch=x State=IDLE Partitions=p\n")
+    slurm.answers("scontrol show node", "NodeName=n1 Arch=x State=IDLE Partitions=p\n")
+    slurm.answers("scontrol show config", "ClusterName = lab\n")
     return slurm
 
 
@@ -69,8 +70,14 @@ def test_no_answer_is_never_an_empty_one(
 
 
 def test_nodes_that_cannot_be_read_are_an_error(scripted: ScriptedSlurm) -> None:
-    scripted.answers("scontrol show", "what?\n")
+    scripted.answers("scontrol show node", "what?\n")
     with pytest.raises(UnreachableError, match="a node in one line"):
+        SlurmReader().snapshot()
+
+
+def test_a_cluster_without_a_name_is_an_error(scripted: ScriptedSlurm) -> None:
+    scripted.answers("scontrol show config", "ClusterName = (null)\n")
+    with pytest.raises(UnreachableError, match="found no ClusterName"):
         SlurmReader().snapshot()
 
 
