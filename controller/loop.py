@@ -18,7 +18,7 @@ from relume.controller.holds import Hold, hold_of
 from relume.controller.journal import Journal
 from relume.controller.plan import FAILED_STATES, plan
 from relume.controller.reports import Reporter
-from relume.controller.service import Listing
+from relume.controller.service import Listing, LostLeaseError
 from relume.controller.steps import Close, Item, Step, Wait
 from relume.errors import RelumeError, UnreachableError
 from relume.settings import ControllerSettings
@@ -73,6 +73,7 @@ class Controller:
         self._clock, self._monotonic, self._holder = doors.clock, doors.monotonic, folder.holder()
         self.journal = Journal(folder.journal)
         self.journal.born(self._clock.now())
+        self.journal.resume()
         self._gatherer = Gatherer(doors, self.journal, folder)
         self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_act)
         self._reporter = Reporter(self.journal, doors)
@@ -203,6 +204,8 @@ class Controller:
         try:
             self._reporter.send(self._fencing_token or 0)
         except RelumeError as error:
+            if isinstance(error, LostLeaseError):
+                self._lease_ends = self._monotonic()
             self._failed("service", error)
             return False
         return True
@@ -223,6 +226,7 @@ class Controller:
     def _prune(self) -> None:
         if self._monotonic() - self._pruned_at > PRUNE_SECONDS:
             self.journal.prune(self._clock.now())
+            self.journal.resume()
             self._pruned_at = self._monotonic()
 
     def _failed(self, about: str, error: RelumeError) -> None:

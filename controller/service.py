@@ -21,9 +21,10 @@ MAX_ANSWER_BYTES = 64 << 20
 """Some 20,000 Advice with their evidence."""
 FENCING_HEADER = "X-Relume-Fencing-Token"
 STALE_TOKEN = "stale_fencing_token"  # noqa: S105 - the end of a problem's type
-"""Another controller has had the lease since: not a word about what was reported."""
 _T = TypeVar("_T")
 _LATER = frozenset({408, 425, 429})
+_ABOUT_ONE_REPORT = (400, 404, 409, 413, 422, 500)
+"""Answers that may say something about one report only, and mustn't keep the others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,18 @@ class Listing:
 
     advice: tuple[Advice, ...]
     skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the service didn't take a report. `final`: it knows better, and never will take it."""
+
+    words: str
+    final: bool
+
+
+class LostLeaseError(UnreachableError):
+    """Another controller has had the lease since: stop acting. Not a word about the report."""
 
 
 class _Lease(msgspec.Struct):
@@ -140,23 +153,31 @@ class ServiceClient:
         landed = _read(body, _Attempt).landed
         return None if landed is None else landed.complete
 
-    def reconcile(self, advice_id: str, body: bytes, fencing_token: int) -> str | None:
-        """Report what became of Advice; return why the service doesn't want to know, else null."""
+    def reconcile(self, advice_id: str, body: bytes, fencing_token: int) -> Refusal | None:
+        """Report what became of Advice; return why the service didn't take it, else null.
+
+        Raises
+        ------
+        LostLeaseError
+            When another controller has had the lease since.
+        """
         path = f"/v1/advice/{_segment(advice_id)}/reconciliation"
         headers = {FENCING_HEADER: str(fencing_token)}
         return self._tell("PUT", path, body, headers)
 
-    def milestone(self, body: bytes) -> str | None:
-        """Report a milestone; return why the service doesn't want to know, else null."""
+    def milestone(self, body: bytes) -> Refusal | None:
+        """Report a milestone; return why the service didn't take it, else null."""
         return self._tell("POST", "/v1/milestones", body, {})
 
-    def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> str | None:
-        refusals = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
-        status, answer = self._send(method, path, msgspec.Raw(body), fine=refusals, headers=headers)
+    def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Refusal | None:
+        content = msgspec.Raw(body)
+        status, answer = self._send(method, path, content, fine=_ABOUT_ONE_REPORT, headers=headers)
         if _problem(answer).get("type", "").endswith(STALE_TOKEN):
             hint = "it is reported when the lease is ours again"
-            raise UnreachableError(f"{method} {path}", found=_words(answer), hint=hint)
-        return f"{status}: {_words(answer)}" if status in refusals else None
+            raise LostLeaseError(f"{method} {path}", found=_words(answer), hint=hint)
+        if status not in _ABOUT_ONE_REPORT:
+            return None
+        return Refusal(f"{status}: {_words(answer)}", final=status == HTTPStatus.CONFLICT)
 
     def _send(
         self,

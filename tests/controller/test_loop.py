@@ -18,6 +18,7 @@ from relume.controller.executor import command
 from relume.controller.facts import Action, Outcome
 from relume.controller.journal import RETENTION
 from relume.controller.marker import read_marker
+from relume.controller.service import LostLeaseError
 from relume.controller.steps import Step
 from relume.errors import UnreachableError
 from relume.slurm.job import SlurmJob
@@ -515,3 +516,47 @@ def test_old_rows_are_forgotten_every_hour(stage: Stage) -> None:
         controller.round()
         memory = controller.journal.memory("lab", ["7"], (), stage.clock.now())
     assert memory.sightings == {}
+
+
+def test_what_the_service_can_not_take_now_is_kept_and_keeps_nothing_waiting(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.service.advise(advise(Operation.OBSERVE))
+    reconcile = stage.service._reconcile  # noqa: SLF001
+
+    def defect(*_: Any) -> tuple[int, dict[str, Any] | None]:
+        return 422, {"title": "Unprocessable Content", "detail": "what is that?"}
+
+    stage.service._reconcile = defect  # type: ignore[method-assign] # noqa: SLF001
+    with stage.controller() as controller:
+        controller.round()
+        stage.slurm.change(state="COMPLETED", end_time=stage.clock.now())
+        assert controller.round().whole
+        assert [one["milestone"] for one in stage.service.milestones] == ["finished"]
+        assert "what is that?; it is kept" in caplog.text
+        assert len(caplog.records) == 1
+        stage.service._reconcile = reconcile  # type: ignore[method-assign] # noqa: SLF001
+        controller.round()
+        assert stage.service.reconciled == {}
+        stage.clock.advance(3601)
+        controller.round()
+        controller.round()
+    assert len(stage.service.reconciled) == 1
+
+
+def test_who_lost_the_lease_stops_at_once(stage: Stage) -> None:
+    stage.service.advise(advise(Operation.OBSERVE))
+    with stage.controller() as controller:
+        stage.service.fencing_token = 4
+        renew = stage.service._lease  # noqa: SLF001
+
+        def lost(cluster: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+            answer = renew(cluster, body)
+            stage.service.fencing_token += 1
+            return answer
+
+        stage.service._lease = lost  # type: ignore[method-assign] # noqa: SLF001
+        result = controller.round()
+    assert not result.whole
+    assert isinstance(result.trouble, LostLeaseError)
+    assert not (stage.folder.epilog / "decisions").exists()

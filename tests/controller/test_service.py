@@ -14,7 +14,7 @@ from controlling import KEY, NOW, advise, make_job, make_nodes
 from relume.advice import Disposition, Operation, Reconciliation
 from relume.clock import ManualClock
 from relume.controller import service as module
-from relume.controller.service import ServiceClient
+from relume.controller.service import LostLeaseError, Refusal, ServiceClient
 from relume.errors import ConfigError, InputError, UnreachableError
 from relume.slurm.job import SlurmSnapshot
 from tiny_service import TOKEN, TinyService
@@ -113,13 +113,22 @@ def test_reconciliation_is_fenced(client: ServiceClient, service: TinyService) -
     token = client.take_lease("lab", "one", 30) or 0
     service.advise(advise())
     body = msgspec.json.encode(Reconciliation(Disposition.ABANDONED, "why", 2))
-    with pytest.raises(UnreachableError, match="an old fencing token; it is reported when"):
+    with pytest.raises(LostLeaseError, match="an old fencing token; it is reported when"):
         client.reconcile(advise().advice_id, body, token + 1)
     assert service.reconciled == {}
     assert client.reconcile(advise().advice_id, body, token) is None
     assert service.reconciled[advise().advice_id]["reason"] == "why"
-    assert client.reconcile(advise().advice_id, body, token) == "409: that is final"
-    assert "404" in (client.reconcile("other", body, token) or "")
+    again = client.reconcile(advise().advice_id, body, token)
+    assert again == Refusal("409: that is final", final=True)
+    assert client.reconcile("other", body, token) == Refusal("404: Not Found", final=False)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422, 500])
+def test_what_is_refused_for_no_reason_of_ours_is_not_final(status: int) -> None:
+    client = answering(lambda _: httpx2.Response(status, json={"detail": "no"}))
+    refusal = Refusal(f"{status}: no", final=False)
+    assert client.milestone(b"{}") == refusal
+    assert client.reconcile("x", b"{}", 1) == refusal
 
 
 def test_milestones(client: ServiceClient, service: TinyService) -> None:
