@@ -527,7 +527,7 @@ def test_what_the_service_can_not_take_now_is_kept_and_keeps_nothing_waiting(
     def defect(*_: Any) -> tuple[int, dict[str, Any] | None]:
         return 422, {"title": "Unprocessable Content", "detail": "what is that?"}
 
-    stage.service._reconcile = defect  # type: ignore[method-assign] # noqa: SLF001
+    stage.service._reconcile = defect  # type: ignore[method-assign,assignment] # noqa: SLF001
     with stage.controller() as controller:
         controller.round()
         stage.slurm.change(state="COMPLETED", end_time=stage.clock.now())
