@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,8 +20,12 @@ class Reader(Protocol):
         """Return all jobs and nodes."""
         ...
 
-    def job(self, job_id: str) -> SlurmJob | None:
-        """Return one job, null when there is none."""
+    def job(self, job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        """Return one job, null when there is none; with what is known of it, that is cheaper."""
+        ...
+
+    def find(self, job_ids: Collection[str]) -> Mapping[str, SlurmJob]:
+        """Return those of these jobs that there are."""
         ...
 
 

@@ -128,7 +128,7 @@ class Watchdog:
         if self._settings.mode != "act":
             log.info("would release %s: %s", job.job_id, release.reason)
             return False
-        newest = self._doors.reader.job(job.job_id)
+        newest = self._doors.reader.job(job.job_id, job)
         if newest is None or _essence(newest) != _essence(job):
             return False
         try:

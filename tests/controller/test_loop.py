@@ -199,9 +199,9 @@ def test_what_changed_since_the_plan_is_not_acted_upon(stage: Stage) -> None:
     stage.service.advise(advise())
     look = stage.slurm.job
 
-    def cancelled_meanwhile(job_id: str) -> SlurmJob | None:
+    def cancelled_meanwhile(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
         stage.slurm.change(job_id, state="CANCELLED")
-        return look(job_id)
+        return look(job_id, known)
 
     stage.slurm.job = cancelled_meanwhile  # type: ignore[method-assign]
     stage.round()

@@ -284,9 +284,9 @@ def test_what_changes_under_its_eyes_is_left(stage: Stage) -> None:
     stage.clock.advance(301)
     look = stage.slurm.job
 
-    def held_by_the_user(job_id: str) -> SlurmJob | None:
+    def held_by_the_user(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
         stage.slurm.change(job_id, reason="JobHeldUser")
-        return look(job_id)
+        return look(job_id, known)
 
     stage.slurm.job = held_by_the_user  # type: ignore[method-assign]
     assert watch(stage) == 0
