@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from relume.advice import Mode, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, PING_TIMEOUT_SECONDS
 from relume.controller.decisions import decisions
 from relume.controller.doors import Doors, Stop
 from relume.controller.executor import Executor, command
@@ -16,6 +17,7 @@ from relume.controller.folder import ControllerFolder, Heartbeat
 from relume.controller.gather import Gatherer
 from relume.controller.holds import Hold, hold_of
 from relume.controller.journal import Journal
+from relume.controller.lease import Lease
 from relume.controller.plan import FAILED_STATES, plan
 from relume.controller.reports import Reporter
 from relume.controller.service import Listing, LostLeaseError
@@ -31,7 +33,11 @@ MAX_STEPS = 200
 """Commands in one pass: some 20 s of Slurm's time; the next round goes on."""
 FRESH_SECONDS = 60
 """How long after a bad end Advice is expected to come any moment."""
-LEASE_SECONDS = 30
+COMMAND_SECONDS = DEFAULT_TIMEOUT_SECONDS + PING_TIMEOUT_SECONDS
+"""What one command may take: with less left of the lease none is begun, since it might come into
+force under the next controller."""
+DECISIONS_SECONDS = 30
+"""How long beyond three rounds the helper may go by what we last told it."""
 PRUNE_SECONDS = 3600
 MAX_SAID = 10_000
 """States whose last words are remembered, so as not to repeat them."""
@@ -71,14 +77,14 @@ class Controller:
     ) -> None:
         self._doors, self._folder, self._settings = doors, folder, settings
         self._clock, self._monotonic, self._holder = doors.clock, doors.monotonic, folder.holder()
+        self._lease = Lease(doors, self._holder, settings.interval_seconds)
         self.journal = Journal(folder.journal)
         self.journal.born(self._clock.now())
         self.journal.resume()
         self._gatherer = Gatherer(doors, self.journal, folder)
-        self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_act)
+        self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_begin)
         self._reporter = Reporter(self.journal, doors)
-        self._fencing_token: int | None = None
-        self._lease_ends = self._pruned_at = self._monotonic()
+        self._pruned_at = self._monotonic()
         self._whole_at: int | None = None
         self._said: dict[object, str] = {}
         self._trouble: RelumeError | None = None
@@ -127,23 +133,21 @@ class Controller:
         return Round(tuple(items), commands, busy, whole, self._trouble)
 
     def _may_act(self) -> bool:
-        return self._settings.mode == "act" and self._monotonic() < self._lease_ends
+        return self._settings.mode == "act" and self._lease.lasts()
+
+    def _may_begin(self) -> bool:
+        return self._settings.mode == "act" and self._lease.lasts(COMMAND_SECONDS)
 
     def _renew(self, cluster: str) -> None:
         """Take the lease or keep it; without it nothing is done, only looked at."""
         if self._settings.mode != "act":
             return
-        asked_at = self._monotonic()
-        seconds = min(max(LEASE_SECONDS, int(3 * self._settings.interval_seconds)), 3600)
         try:
-            token = self._doors.service.take_lease(cluster, self._holder, seconds)
+            ours = self._lease.renew(cluster)
         except RelumeError as error:
             self._failed("lease", error)
             return
-        self._say("lease", "another controller has the lease" if token is None else "held")
-        self._fencing_token = token
-        # A tenth less than granted, from before the question: ours ends before another's begins.
-        self._lease_ends = asked_at + 0.9 * seconds if token is not None else asked_at
+        self._say("lease", "held" if ours else "another controller has the lease")
 
     def _ask(self, snapshot: SlurmSnapshot) -> tuple[Listing | None, dict[str, str]]:
         """Hand the snapshot over and ask what is wanted; null when the service is away."""
@@ -202,10 +206,10 @@ class Controller:
 
     def _report(self) -> bool:
         try:
-            self._reporter.send(self._fencing_token or 0)
+            self._reporter.send(self._lease.token or 0)
         except RelumeError as error:
             if isinstance(error, LostLeaseError):
-                self._lease_ends = self._monotonic()
+                self._lease.lose()
             self._failed("service", error)
             return False
         return True
@@ -215,7 +219,7 @@ class Controller:
             self._folder.clear_decisions()
             return
         now = self._clock.now()
-        seconds = LEASE_SECONDS + 3 * self._settings.interval_seconds
+        seconds = DECISIONS_SECONDS + 3 * self._settings.interval_seconds
         until = now + int(seconds * MICROSECONDS_PER_SECOND)
         self._folder.write_decisions(decisions(facts, self._settings, now), until)
 

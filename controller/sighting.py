@@ -59,11 +59,16 @@ def _with_state(seen: Sighting, job: SlurmJob, now: int) -> Sighting:
     running = job.state == "RUNNING"
     if running or job.state in ENDED_STATES or job.state == "COMPLETING":
         seen = replace(seen, nodes=tuple(sorted({*seen.nodes, *job.nodes})))
-    if running and seen.running_at is None:
+    if running and _unknown(seen.running_at, now):
         seen = replace(seen, running_at=now)
-    if job.held and seen.held_at is None:
+    if job.held and _unknown(seen.held_at, now):
         seen = replace(seen, held_at=now)
     return seen
+
+
+def _unknown(moment: int | None, now: int) -> bool:
+    """Whether it isn't known when something was first seen: never, or by a clock put back since."""
+    return moment is None or moment > now + _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
 
 
 def _identify(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller import limits
-from relume.controller.case import MAX_TRIES, RETRY_SECONDS, marked
+from relume.controller.case import MAX_TRIES, marked
 from relume.controller.facts import Action, Facts, Sighting
 from relume.controller.holds import Hold, hold_of, source_of
 from relume.controller.steps import Step
@@ -55,5 +55,5 @@ def _tried_lately(facts: Facts, attempt: str, action: Action, now: int) -> bool:
         for deed in facts.memory.deeds.get(attempt, ())
         if deed.action is action and deed.advice_id is None
     ]
-    late = bool(tries) and now - tries[-1].intended_at < RETRY_SECONDS * MICROSECONDS_PER_SECOND
+    late = bool(tries) and limits.lately(tries[-1].intended_at, now)
     return late or len(tries) >= MAX_TRIES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 from controllers import Stage
-from controlling import HELD, KEY, SECOND, T0, advise, make_held, make_job
+from controlling import HELD, KEY, NOW, SECOND, T0, advise, make_held, make_job
 from relume.advice import Mode, Operation, Scope
+from relume.clock import ManualClock
 from relume.controller.actuator import Order
 from relume.controller.executor import command
 from relume.controller.facts import Action, Outcome
 from relume.controller.journal import RETENTION
+from relume.controller.loop import Controller
 from relume.controller.marker import read_marker
 from relume.controller.service import LostLeaseError
 from relume.controller.steps import Step
@@ -149,10 +152,80 @@ def test_a_report_with_an_old_token_is_kept(stage: Stage) -> None:
 def test_a_lease_that_ran_out_in_the_middle_stops_it(stage: Stage) -> None:
     stage.slurm.fail()
     stage.service.advise(advise())
-    # Slurm is slow: the first command outlasts the lease.
-    stage.slurm.before_order = lambda _order, _job: stage.clock.advance(28)
+    # Slurm is slow: a second command might outlast the lease, and meet another controller's.
+    stage.slurm.before_order = lambda _order, _job: stage.clock.advance(50)
     stage.round()
     assert len(stage.slurm.mutations) == 1
+
+
+def test_a_machine_that_slept_has_lost_its_lease(stage: Stage) -> None:
+    """While it is paused a clock that never jumps may stand still; the time of day goes on."""
+    stage.round()
+    stage.slurm.fail()
+    stage.service.advise(advise())
+    look = stage.slurm.job
+
+    def paused(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.clock.advance(600)
+        return look(job_id, known)
+
+    stage.slurm.job = paused  # type: ignore[method-assign]
+    stage.folder.prepare()
+    with stage.doors() as doors:
+        still = replace(doors, monotonic=lambda: 0.0)
+        with closing(Controller(still, stage.folder, stage.settings)) as controller:
+            assert not controller.round().whole
+    stage.folder.close()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 0
+
+
+def test_a_clock_that_is_put_back_does_not_prolong_the_lease(stage: Stage) -> None:
+    stage.round()
+    stage.slurm.fail()
+    stage.service.advise(advise())
+    look, seconds = stage.slurm.job, [0.0]
+
+    def put_back(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.slurm.clock = stage.clock = ManualClock(NOW - 3600 * SECOND)
+        seconds[0] += 100
+        return look(job_id, known)
+
+    stage.slurm.job = put_back  # type: ignore[method-assign]
+    stage.folder.prepare()
+    with stage.doors() as doors:
+        odd = replace(doors, monotonic=lambda: seconds[0])
+        with closing(Controller(odd, stage.folder, stage.settings)) as controller:
+            assert not controller.round().whole
+    stage.folder.close()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 0
+
+
+def test_of_two_controllers_one_acts_and_the_other_follows(stage: Stage, fast_path: Path) -> None:
+    """The first is stopped in the middle of a step; the second takes over, and the first gives up."""
+    (fast_path / "other").mkdir()
+    other = Stage(fast_path / "other", make_job())
+    other.clock, other.slurm, other.service = stage.clock, stage.slurm, stage.service
+    stage.round()
+    stage.slurm.fail()
+    advice = advise()
+    stage.service.advise(advice)
+    stage.service.landed[ATTEMPT] = True
+    look = stage.slurm.job
+
+    def stopped(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.slurm.job = look  # type: ignore[method-assign]
+        assert not other.round().whole
+        stage.clock.advance(91)
+        assert other.round().whole
+        return look(job_id, known)
+
+    stage.slurm.job = stopped  # type: ignore[method-assign]
+    assert not stage.round().whole
+    stage.slurm.start()
+    other.round()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 1
+    assert stage.slurm.count(Order.RELEASE) == 1
+    assert stage.service.reconciled[advice.advice_id]["disposition"] == "CONVERGED"
 
 
 @pytest.mark.parametrize("broken", [(500, {"title": "x"}), (401, {"title": "x"}), (200, {"a": 1})])

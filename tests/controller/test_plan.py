@@ -570,6 +570,15 @@ def test_a_step_is_not_repeated_at_once(outcome: Outcome) -> None:
     assert words(at(30, count=5)).startswith("ABANDONED: hold didn't succeed in 5 tries")
 
 
+def test_a_clock_that_was_put_back_stops_nothing() -> None:
+    """When a deed of the future was done is not known: not that it was just now."""
+    tried = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW + 3600 * SECOND)
+    assert isinstance(planned(make_job(state="FAILED"), advise(), seen(), tried), Step)
+    again = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW)
+    waits = planned(make_job(state="FAILED"), advise(), seen(), tried, again)
+    assert words(waits).startswith("wait: hold was sent")
+
+
 def test_the_other_kind_of_hold_may_still_come() -> None:
     """It ended while we asked Slurm to requeue it as a running job."""
 

@@ -36,6 +36,16 @@ def test_a_job_without_opt_in_is_not_remembered(comment: str | None) -> None:
     assert looked(make_job(comment=comment), RUNNING_ONCE) is None
 
 
+def test_first_moments_of_the_future_are_seen_anew() -> None:
+    """The clock was put back: an hour from now is no time at which it was seen."""
+    late = NOW + 3600 * SECOND
+    assert looked(make_job(), seen(running_at=late)) == seen(running_at=NOW)
+    held = looked(make_held(), seen(), seen(1, held_at=late))
+    assert held == seen(1, held_at=NOW)
+    soon = NOW + SECOND
+    assert looked(make_job(), seen(running_at=soon)) == seen(running_at=soon)
+
+
 def test_it_learns_nodes_and_first_moments_only() -> None:
     before = seen(running_at=None, nodes=("node1",))
     assert looked(make_job(), before) == seen(running_at=NOW)
