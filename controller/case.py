@@ -52,6 +52,11 @@ class Case:
         since = self.now if seen is None or seen.held_at is None else seen.held_at
         return (self.now - since) / MICROSECONDS_PER_SECOND
 
+    @property
+    def held_too_long(self) -> bool:
+        """Whether our own limit for holds has passed, whatever the Advice says."""
+        return self.held_seconds >= self.settings.max_hold_seconds
+
     def did(self, action: Action) -> Deed | None:
         """Return the last deed about the attempt that may have happened, null for none."""
         return self.facts.memory.did(str(self.attempt), action)

@@ -30,6 +30,7 @@ from relume.errors import ConfigError, UnreachableError
 
 MAX_NOTES = 10_000
 _NOTE = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)\.([0-9]{1,9})")
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
 _HEADER = "# Written by relume control for relume-epilog-slurmctld.\n"
 
 
@@ -108,11 +109,13 @@ class ControllerFolder:
         """
         path = self.path / "identity"
         try:
-            with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
-                file.write(secrets.token_hex(16))
-            return f"{socket.gethostname()}:{path.read_text(encoding='ascii')}"
+            word = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
         except OSError as error:
             raise self._failed(error) from error
+        if _IDENTITY.fullmatch(word) is None:
+            word = secrets.token_hex(16)
+            self._replace(path, word)
+        return f"{socket.gethostname()}:{word}"
 
     def close(self) -> None:
         """Let another controller use the folder."""

@@ -101,6 +101,8 @@ def _late(
     advice: Advice | None, held_seconds: float, settings: ControllerSettings, now: int
 ) -> str | None:
     """Say why a hold is overdue though the controller lives, null if it isn't."""
+    if held_seconds > settings.max_hold_seconds + LATE_SECONDS:
+        return "it was held for too long"
     if advice is None:
         orphan = held_seconds > settings.orphan_hold_seconds + LATE_SECONDS
         return "no Advice asks for this hold" if orphan else None
@@ -120,6 +122,8 @@ def _ours(job: SlurmJob, facts: Facts) -> AttemptId | None:
 def _ours_by_marker(job: SlurmJob, memory: Memory) -> bool:
     older = memory.born_at is not None and (job.submit_time or 0) < memory.born_at
     if (memory.readable and not older) or read_marker(job.admin_comment) is None:
+        return False
+    if job.requeue is False:  # RequeueExitHold holds what must not run twice, too
         return False
     reason = (job.reason or "").replace(" ", "_")
     return job.state == "SPECIAL_EXIT" or reason == REQUEUED_HELD

@@ -25,6 +25,7 @@ _CLOCK_SECONDS = 5
 """How far the clocks of service and controller may differ."""
 _RESTARTS = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING})
 _LAUNCH_FAILED = "launch_failed_requeued_held"
+_NO_REQUEUE = "the job can't be requeued (--no-requeue)"
 _THEIRS = "held by its user or an admin"
 _CANCELLED = "cancelled by its user or an admin"
 _FUTILE = "it would fail the same way again"
@@ -99,7 +100,7 @@ def _withdrawn(case: Case) -> Close | None:
 
 
 def _of_case(case: Case) -> Item | None:
-    if case.advice.expires_at <= case.now:
+    if case.advice.expires_at <= case.now or (case.ahead == 1 and case.held_too_long):
         return _expired(case)
     if case.ahead == 0:
         return _source(case)
@@ -113,7 +114,8 @@ def _of_case(case: Case) -> Item | None:
 def _expired(case: Case) -> Item:
     """Past its deadline nothing is carried out; what we hold is let go."""
     if case.ahead == 1 and case.hold is Hold.OURS:
-        return _let_go(case, "its deadline has passed")
+        late = "held for too long" if case.held_too_long else "its deadline has passed"
+        return _let_go(case, late)
     if case.advice.operation is Operation.HOLD:
         return case.converged("expired")
     released = case.did(Action.RELEASE)
@@ -144,7 +146,7 @@ def _source(case: Case) -> Item | None:
 
 def _place_hold(case: Case) -> Item:
     if case.job.requeue is False:
-        return case.abandon("the job can't be requeued (--no-requeue)")
+        return case.abandon(_NO_REQUEUE)
     refusal = _refused(case)
     if refusal is not None:
         return refusal
@@ -188,6 +190,8 @@ def _successor(case: Case) -> Item:
     if case.job.state == "CANCELLED":
         return _cancelled(case)
     hold = case.hold
+    if hold is not Hold.NONE and case.job.requeue is False:
+        return case.abandon(_NO_REQUEUE)
     if hold is Hold.NONE:
         return _already_away(case, "released or restarted by somebody else")
     if hold is not Hold.OURS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import httpx2
 
 TIMEOUT_SECONDS = 10.0
+MAX_ANSWER_SECONDS = 30.0
+"""For all of an answer; the other limit is for each piece of it."""
 MAX_ANSWER_BYTES = 64 << 20
 """Some 20,000 Advice with their evidence."""
 FENCING_HEADER = "X-Relume-Fencing-Token"
@@ -139,7 +142,9 @@ class ServiceClient:
         advice, skipped = [], []
         for raw in _read(body, _Advice).advice:
             try:
-                advice.append(msgspec.json.decode(raw, type=Advice))
+                one = msgspec.json.decode(raw, type=Advice)
+                _require_storable(one)
+                advice.append(one)
             except (msgspec.MsgspecError, InputError) as error:
                 skipped.append(str(error))
         return Listing(tuple(advice), tuple(skipped))
@@ -205,10 +210,20 @@ class ServiceClient:
         raise _refusal(what, response, answer)
 
 
+def _require_storable(advice: Advice) -> None:
+    """Refuse numbers of more than 64 bits, which JSON has and the journal can't hold."""
+    for number in (advice.generation, advice.created_at, advice.expires_at):
+        if not -(2**63) <= number < 2**63:
+            raise InputError(f"advice {advice.advice_id}", found=str(number), expected="64 bits")
+
+
 def _bounded(response: httpx2.Response, what: str) -> bytes:
-    answer = bytearray()
+    answer, end = bytearray(), time.monotonic() + MAX_ANSWER_SECONDS
     for piece in response.iter_bytes():
         answer += piece
+        if time.monotonic() > end:
+            expected = f"all of it within {MAX_ANSWER_SECONDS:g} s"
+            raise UnreachableError(what, found="a slow answer", expected=expected)
         if len(answer) > MAX_ANSWER_BYTES:
             raise InputError(what, found="a longer answer", expected=f"{MAX_ANSWER_BYTES} bytes")
     return bytes(answer)

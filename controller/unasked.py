@@ -39,12 +39,15 @@ def _forgotten(
     if source is None or hold_of(job, seen.key, facts.memory) is not Hold.OURS:
         return None
     since = seen.held_at if seen.held_at is not None else now
-    young = now - since < settings.orphan_hold_seconds * MICROSECONDS_PER_SECOND
-    if young or str(source) in facts.awaited or limits.worn_out(seen.key, facts, settings, now):
+    held_seconds = (now - since) / MICROSECONDS_PER_SECOND
+    wanted = held_seconds < settings.orphan_hold_seconds or str(source) in facts.awaited
+    if wanted and held_seconds < settings.max_hold_seconds:
+        return None
+    if limits.worn_out(seen.key, facts, settings, now):
         return None
     if _tried_lately(facts, str(source), Action.RELEASE, now):
         return None
-    reason = "no Advice asks for this hold"
+    reason = "held for too long" if wanted else "no Advice asks for this hold"
     return Step(action=Action.RELEASE, job_id=job.job_id, attempt=str(source), reason=reason)
 
 

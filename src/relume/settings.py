@@ -184,6 +184,12 @@ class ControllerSettings(_Section):
     It leaves the service time to come back and decide. Lower lets jobs go undiagnosed sooner after
     a failure of Relume itself."""
 
+    max_hold_seconds: float = Field(default=7200.0, ge=1)
+    """How long a job may be held on Relume's word, whatever the Advice says; then it is let go.
+
+    Above the longest Advice of the policy (an hour). It guards against a service that names
+    deadlines of next year. Lower may let a job start on a node that still doesn't answer."""
+
     max_excluded_nodes: int = Field(default=4, ge=0)
     """How many nodes may be excluded for one job on Relume's word, over all its restarts.
 

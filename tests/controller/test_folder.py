@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_only_one_at_a_time(folder: ControllerFolder) -> None:
 def test_folders_have_names_of_their_own(folder: ControllerFolder, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     assert ControllerFolder(tmp_path / "c").holder() != folder.holder()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"two words", b"0123"])
+def test_a_name_that_was_not_written_to_its_end_is_none(
+    folder: ControllerFolder, content: bytes
+) -> None:
+    """Else two folders whose controllers were killed at their first start would have one name."""
+    (folder.path / "identity").write_bytes(content)
+    name = folder.holder()
+    assert re.fullmatch(r".+:[0-9a-f]{32}", name)
+    assert folder.holder() == name
 
 
 def test_decisions_are_replaced_as_a_whole(folder: ControllerFolder) -> None:

@@ -90,6 +90,14 @@ def test_a_hold_that_has_time_left_is_kept_as_long_as_the_controller_lives() -> 
     assert reasons(memory, beat=None, now=ORPHAN_AT) == ["service and controller are gone"]
 
 
+def test_no_decision_holds_a_job_for_ever() -> None:
+    advice = advise(Operation.HOLD, expires_at=NOW + 10**9 * SECOND)
+    memory = remember(*OURS, accepted={advice.advice_id: Accepted(advice, T1)})
+    for seconds, expected in ((660, []), (661, ["it was held for too long"])):
+        now = T1 + seconds * SECOND
+        assert reasons(memory, beat=alive(now), now=now, max_hold_seconds=600) == expected
+
+
 def test_a_hold_without_a_decision() -> None:
     assert reasons(beat=alive(ORPHAN_AT), now=ORPHAN_AT) == ["no Advice asks for this hold"]
     early = ORPHAN_AT - 2 * SECOND
