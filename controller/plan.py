@@ -190,13 +190,18 @@ def _successor(case: Case) -> Item:
     if case.job.state == "CANCELLED":
         return _cancelled(case)
     hold = case.hold
-    if hold is not Hold.NONE and case.job.requeue is False:
-        return case.abandon(_NO_REQUEUE)
     if hold is Hold.NONE:
         return _already_away(case, "released or restarted by somebody else")
     if hold is not Hold.OURS:
-        return case.abandon(_LAUNCH_FAILED if hold is Hold.LAUNCH_FAILED else _THEIRS)
+        return case.abandon(_foreign(case))
     return _ours(case) if case.advice.settled else case.wait("held until the Advice is settled")
+
+
+def _foreign(case: Case) -> str:
+    """Say whose hold it is that we leave."""
+    if case.job.requeue is False:
+        return _NO_REQUEUE
+    return _LAUNCH_FAILED if case.hold is Hold.LAUNCH_FAILED else _THEIRS
 
 
 def _cancelled(case: Case) -> Close:

@@ -7,6 +7,7 @@ from relume.controller import limits
 from relume.controller.case import MAX_TRIES, marked
 from relume.controller.facts import Action, Facts, Sighting
 from relume.controller.holds import Hold, hold_of, source_of
+from relume.controller.marker import read_marker
 from relume.controller.steps import Step
 from relume.identity import AttemptId
 from relume.settings import ControllerSettings
@@ -18,9 +19,13 @@ def unasked(job: SlurmJob, facts: Facts, settings: ControllerSettings, now: int)
     seen = facts.memory.sighting(job)
     if seen is None or limits.not_ours(job, settings) is not None:
         return None
-    if job.state == "RUNNING":
-        return _mark(job, seen, facts, now)
-    return _forgotten(job, seen, facts, settings, now)
+    ours = hold_of(job, seen.key, facts.memory) is Hold.OURS
+    # A hold without a marker: with the journal lost, nobody would know whose it is.
+    if job.state == "RUNNING" or (ours and read_marker(job.admin_comment) is None):
+        mark = _mark(job, seen, facts, now)
+        if mark is not None:
+            return mark
+    return _forgotten(job, seen, facts, settings, now) if ours else None
 
 
 def _mark(job: SlurmJob, seen: Sighting, facts: Facts, now: int) -> Step | None:
@@ -36,7 +41,7 @@ def _forgotten(
     job: SlurmJob, seen: Sighting, facts: Facts, settings: ControllerSettings, now: int
 ) -> Step | None:
     source = source_of(job, seen.key)
-    if source is None or hold_of(job, seen.key, facts.memory) is not Hold.OURS:
+    if source is None:
         return None
     since = seen.held_at if seen.held_at is not None else now
     held_seconds = (now - since) / MICROSECONDS_PER_SECOND

@@ -680,21 +680,48 @@ def test_a_marker_learns_the_next_submit_time_and_keeps_its_words() -> None:
     assert read_marker(step_of(item).text) == Marker(T0, (T0, T1), "id", "words")
 
 
+def test_a_hold_without_a_marker_gets_one() -> None:
+    """A job that failed before it was seen running has none; the journal may be lost."""
+    (item,) = alone(make_held(), seen(), seen(1), HOLD_DEED)
+    step = step_of(item)
+    assert (step.action, step.advice_id) == (Action.MARK, None)
+    assert read_marker(step.text) == Marker(T0, (T1,))
+    assert alone(make_held(admin_comment=step.text), seen(), seen(1), HOLD_DEED) == []
+    assert alone(make_held(reason="JobHeldUser"), seen(), seen(1), HOLD_DEED) == []
+    waits, mark = alone(make_held(), seen(), seen(1), HOLD_DEED, advice=(advise(Operation.HOLD),))
+    assert words(waits) == "wait: held until the Advice expires"
+    assert step_of(mark).action is Action.MARK
+
+
 def test_a_hold_that_nobody_asks_for_is_taken_off() -> None:
     what = (seen(), seen(1), HOLD_DEED)
     since = T1 + SECOND
-    assert alone(make_held(), *what, now=since + 900 * SECOND - 1) == []
-    (item,) = alone(make_held(), *what, now=since + 900 * SECOND)
+    assert alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND - 1) == []
+    (item,) = alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND)
     assert (step_of(item).action, step_of(item).attempt) == (Action.RELEASE, f"{KEY}.0")
-    assert alone(make_held(), seen(), seen(1), now=since + 900 * SECOND) == []
-    assert alone(make_held(reason="JobHeldUser"), *what, now=since + 900 * SECOND) == []
+    assert alone(make_held(admin_comment=MARKED), seen(), seen(1), now=since + 900 * SECOND) == []
+    assert (
+        alone(
+            make_held(reason="JobHeldUser", admin_comment=MARKED), *what, now=since + 900 * SECOND
+        )
+        == []
+    )
     asked = advise(Operation.HOLD, expires_at=since + 9_000 * SECOND)
-    items = alone(make_held(), *what, now=since + 900 * SECOND, advice=(asked,))
+    items = alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(asked,))
     assert words(items[0]) == "wait: held until the Advice expires"
     unanswered = advise(mode=Mode.APPROVE, expires_at=since + 90_000 * SECOND)
-    assert alone(make_held(), *what, now=since + 900 * SECOND, advice=(unanswered,)) == []
-    (item,) = alone(make_held(), *what, now=since + 7200 * SECOND, advice=(unanswered,))
+    assert (
+        alone(
+            make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(unanswered,)
+        )
+        == []
+    )
+    (item,) = alone(
+        make_held(admin_comment=MARKED), *what, now=since + 7200 * SECOND, advice=(unanswered,)
+    )
     assert (step_of(item).action, step_of(item).reason) == (Action.RELEASE, "held for too long")
     seen_only = advise(mode=Mode.MONITOR, expires_at=since + 9_000 * SECOND)
-    (item,) = alone(make_held(), *what, now=since + 900 * SECOND, advice=(seen_only,))
+    (item,) = alone(
+        make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(seen_only,)
+    )
     assert step_of(item).action is Action.RELEASE

@@ -92,6 +92,21 @@ def test_the_next_attempt_of_what_ran_is_the_same_job() -> None:
     assert found.key == KEY
 
 
+@pytest.mark.parametrize("forgotten", [seen(1), seen(1, running_at=T1 + SECOND)])
+def test_what_slurm_forgot_and_was_held_again_is_the_same_job(forgotten: Sighting) -> None:
+    """slurmctld was killed right after our hold, so it was given again: one attempt, two times."""
+    failed, again = seen(running_at=None), T1 + 60 * SECOND
+    holds = deed(Action.HOLD, intended_at=T1), deed(Action.HOLD, intended_at=again)
+    memory = remember(failed, forgotten, *holds)
+    found = sight(make_held(submit_time=again + SECOND), "lab", memory, {}, NOW)
+    assert found is not None
+    assert found.attempt == f"{KEY}.1"
+    much_later = make_held(submit_time=again + 601 * SECOND)
+    assert sight(much_later, "lab", memory, {}, NOW) is None, "that was somebody else's requeue"
+    stranger = make_held(submit_time=again + SECOND, user="eve")
+    assert sight(stranger, "lab", memory, {}, NOW) is None
+
+
 @pytest.mark.parametrize(
     ("job", "before"),
     [
