@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from relume.advice import Mode, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.controller import limits
 from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, PING_TIMEOUT_SECONDS
 from relume.controller.decisions import decisions
 from relume.controller.doors import Doors, Stop
@@ -167,6 +168,7 @@ class Controller:
         commands = 0
         self._accept(facts)
         facts = self._gatherer.remember(facts)
+        self._name_strange_holds(facts)
         for _ in range(MAX_PASSES):
             items = plan(facts, self._settings, self._clock.now())
             if not self._may_act():
@@ -185,6 +187,14 @@ class Controller:
             if commands == before:
                 break
         return items, commands, facts
+
+    def _name_strange_holds(self, facts: Facts) -> None:
+        """Say which jobs are held that nobody will let go if it wasn't a person who held them."""
+        for job in facts.jobs.values():
+            unknown = job.held and facts.memory.sighting(job) is None
+            if unknown and limits.not_ours(job, self._settings) is None:
+                words = f"held ({job.reason}); neither journal nor marker know it: left alone"
+                self._say(f"job {job.job_id}", words, logging.WARNING)
 
     def _accept(self, facts: Facts) -> None:
         if self._may_act():
@@ -235,15 +245,15 @@ class Controller:
 
     def _failed(self, about: str, error: RelumeError) -> None:
         self._trouble = self._trouble or error
-        self._say(about, str(error))
+        self._say(about, str(error), logging.WARNING)
 
-    def _say(self, about: object, words: str) -> None:
+    def _say(self, about: object, words: str, level: int = logging.INFO) -> None:
         """Log a state when it changes, not every round."""
         if len(self._said) > MAX_SAID:
             self._said.clear()
         if self._said.get(about) != words:
             self._said[about] = words
-            log.info("%s: %s", about, words)
+            log.log(level, "%s: %s", about, words)
 
     def _wait(self, stop: Stop, seconds: float, stamp: int) -> None:
         """Wait, but not when the helper has held a job since the round began."""

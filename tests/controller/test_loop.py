@@ -328,6 +328,19 @@ def test_somebodys_requeue_hold_is_not_ours(stage: Stage) -> None:
     assert stage.slurm.count(Order.RELEASE) == 0
 
 
+def test_a_hold_that_nobody_knows_is_said_once(
+    fast_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Held before we came, without a marker: not ours to take off, but somebody should look."""
+    private = make_held(job_id="8", comment=None)
+    stage = Stage(fast_path, make_held(), private, make_job(job_id="9"))
+    with caplog.at_level(logging.INFO):
+        stage.round(3)
+    said = [one for one in caplog.records if "left alone" in one.message]
+    assert [one.levelname for one in said] == ["WARNING"]
+    assert "job 7: held (job_requeued_in_held_state)" in said[0].message
+
+
 def test_the_marker_makes_a_lost_journal_good(stage: Stage) -> None:
     stage.round()
     stage.slurm.fail()
