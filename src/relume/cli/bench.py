@@ -19,6 +19,10 @@ StoreOption = Annotated[
     Path | None,
     typer.Option("--store", help="Folder for the result; [benchmarks] results_folder if left out."),
 ]
+QuickOption = Annotated[
+    bool,
+    typer.Option("--quick", help="Fewer runs, where a bench has that; stored apart, as ID-quick."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
@@ -40,6 +44,7 @@ def run(
     *,
     data: DataOption = None,
     store_in: StoreOption = None,
+    quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run one bench, print its measures against their bars, store the result.
@@ -53,7 +58,7 @@ def run(
     bench = find(bench_id)
     # Before the run, which takes long: a bad configuration must not lose its result.
     folder = store_in or Path(load_config().settings.benchmarks.results_folder)
-    result = bench.run(data)
+    result = bench.run(data, quick=quick)
     path = store(result, folder)
     if as_json:
         _print_json(result.record())
