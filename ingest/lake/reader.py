@@ -85,7 +85,7 @@ class LakeReader:
             that segment is reached.
         """
         for commit in read_commits(self.folder, after):
-            yield from self._landings_of(commit)
+            yield from self.landings_of(commit)
 
     def commits(self, after: int = 0) -> Iterator[Commit]:
         """Yield the journal's entries from commit `after` + 1 on; raises as `landings` does."""
@@ -103,7 +103,8 @@ class LakeReader:
                 tables.setdefault(segment.table, []).append(self.folder / segment.path)
         return tables
 
-    def _landings_of(self, commit: Commit) -> Iterator[Landing]:
+    def landings_of(self, commit: Commit) -> Iterator[Landing]:
+        """Yield what was appended for one commit, in order; raises as `landings` does."""
         runs = [self._runs(segment) for segment in commit.segments]
         for _, landings in heapq.merge(*runs, key=itemgetter(0)):
             yield from landings

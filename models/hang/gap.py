@@ -37,6 +37,9 @@ class GapSettings:
     phase_seconds
         The least silence that is actionable in a phase with legal pauses (evaluation, checkpoint)
         of which no gap was seen yet.
+    talking_seconds
+        The least time without a step that is actionable while the log goes on with other lines: an
+        evaluation, a download, a wrapper's heartbeat.
     """
 
     suspicion_seconds: float = 30.0
@@ -45,6 +48,7 @@ class GapSettings:
     actionable_ratio: float = 1.5
     startup_seconds: float = 1800.0
     phase_seconds: float = 3600.0
+    talking_seconds: float = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class GapDetector:
     settings: GapSettings = field(default_factory=GapSettings)
     started_at: int | None = None
     last_progress: int | None = None
+    last_line: int | None = None
     phase: str = "launch"
     gaps: dict[str, PhaseGaps] = field(default_factory=dict)
     reported: Level | None = None
@@ -114,6 +119,30 @@ class GapDetector:
             self.gaps.setdefault(self.phase, PhaseGaps()).add(gap)
         self.last_progress, self.phase, self.reported = event_time, phase, None
         return []
+
+    def talk(self, event_time: int) -> None:
+        """Take that the log went on, without a step."""
+        self.last_line = event_time
+
+    def excuse(self, event_time: int) -> None:
+        """Take that nobody looked until now: the silence before it says nothing, and is no gap."""
+        if self.last_progress is not None:
+            self.last_progress = max(self.last_progress, event_time)
+        elif self.started_at is not None:
+            self.started_at = max(self.started_at, event_time)
+        self.reported = None
+
+    def is_quiet(self, event_time: int) -> bool:
+        """Whether there was no step for suspiciously long; before the first one, not even a line.
+
+        It is the second signal that a failure line of a running job needs.
+        """
+        since = self.last_progress
+        if since is None:
+            since = max(self.started_at or 0, self.last_line or 0)
+        usual = self.gaps.get(self.phase, PhaseGaps()).median_seconds
+        seconds = max(self.settings.suspicion_seconds, self.settings.suspicion_gaps * usual)
+        return event_time - since > seconds * MICROSECONDS
 
     def enter(self, phase: str) -> list[HangDetection]:
         """Take the begin of a phase with legal pauses, such as a checkpoint."""
@@ -138,6 +167,8 @@ class GapDetector:
         s = self.settings
         least = s.actionable_seconds if known.count or self.phase == "train" else s.phase_seconds
         actionable = max(least, s.actionable_ratio * known.longest_seconds)
+        if self._talks(event_time, least):
+            actionable = max(actionable, s.talking_seconds)
         suspicion = max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
         for level, threshold in ((Level.ACTIONABLE, actionable), (Level.SUSPICION, suspicion)):
             if gap > threshold:
@@ -147,6 +178,12 @@ class GapDetector:
                 )
                 return HangDetection(level, self.phase, self.last_progress, gap, threshold, reason)
         return None
+
+    def _talks(self, event_time: int, seconds: float) -> bool:
+        """Whether the log had other lines within the last `seconds`."""
+        spoke = self.last_line
+        is_news = spoke is not None and spoke > (self.last_progress or 0)
+        return is_news and event_time - (spoke or 0) <= seconds * MICROSECONDS
 
     def _judge_start(self, event_time: int) -> HangDetection | None:
         if self.started_at is None:

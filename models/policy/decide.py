@@ -7,6 +7,7 @@ decision more careful.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from relume.advice import Budget, Operation
 from relume.models.policy.fingerprint import fingerprint
@@ -17,6 +18,8 @@ _NOT_FAILURES = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED"})
 """Ends that are no failures: the scheduler's or a person's decision, or success."""
 CONFIRMED_HANG_RULE = "actionable_gap"
 """Rule of the hang detector whose verdicts are confirmed by time or a second signal."""
+UNKNOWN_STATE = "UNKNOWN"
+"""Of an attempt that is over and of whose end the scheduler says nothing (any more)."""
 _SLURM_REQUEUES = frozenset({"NODE_FAIL"})
 """Slurm requeues these itself."""
 
@@ -24,7 +27,7 @@ _SLURM_REQUEUES = frozenset({"NODE_FAIL"})
 def decide(view: PolicyView, policy: Policy) -> Decision:
     """Decide what should happen to the attempt of `view`. Pure and total: it never raises."""
     budget = _budget(view, policy)
-    decision = _first_rule(view, budget)
+    decision = _first_rule(view, policy, budget)
     if decision.operation in {Operation.RESTART, Operation.RESTART_EXCLUDING}:
         decision = _guarded(view, policy, decision)
     seconds = policy.hold_seconds if decision.operation is Operation.HOLD else policy.advice_seconds
@@ -48,9 +51,9 @@ def _budget(view: PolicyView, policy: Policy) -> Budget:
     return Budget(used, max(0, allowed - used))
 
 
-def _first_rule(view: PolicyView, budget: Budget) -> Decision:
+def _first_rule(view: PolicyView, policy: Policy, budget: Budget) -> Decision:
     for rule in _RULES:
-        found = rule(view)
+        found = rule(view, policy)
         if found is not None:
             operation, name, reason = found
             excluded = view.verdict.exclude_nodes
@@ -62,11 +65,13 @@ def _first_rule(view: PolicyView, budget: Budget) -> Decision:
 _Found = tuple[Operation, str, str] | None
 
 
-def _no_failure_ended(view: PolicyView) -> _Found:
+def _no_failure_ended(view: PolicyView, _: Policy) -> _Found:
     """What the scheduler or a person ended, and what Slurm requeues, is left alone."""
     state = view.scheduler_state
     if state in _NOT_FAILURES and not _died_by_itself(view):
         return Operation.OBSERVE, "scheduler_end", f"the scheduler says {state}: no failure"
+    if view.ended and state == UNKNOWN_STATE:
+        return Operation.OBSERVE, "unknown_state", "nobody can tell how it ended"
     if state in _SLURM_REQUEUES:
         return Operation.OBSERVE, "slurm_requeues", "Slurm requeues node failures itself"
     if view.verdict.domain is Domain.SCHEDULER and not view.wishes.restart_on_time_limit:
@@ -74,7 +79,7 @@ def _no_failure_ended(view: PolicyView) -> _Found:
     return None
 
 
-def _nothing_seen(view: PolicyView) -> _Found:
+def _nothing_seen(view: PolicyView, _: Policy) -> _Found:
     """Without a failure there is nothing to do, unless the scheduler says that there was one."""
     if view.verdict.kind in {Kind.CRASH, Kind.HANG}:
         return None
@@ -83,13 +88,13 @@ def _nothing_seen(view: PolicyView) -> _Found:
     return Operation.OBSERVE, "no_failure", f"the verdict is {view.verdict.kind}"
 
 
-def _identical(view: PolicyView) -> _Found:
-    if not _repeats(view):
+def _identical(view: PolicyView, policy: Policy) -> _Found:
+    if not _repeats(view, policy.identical_failures):
         return None
     return Operation.STOP, "identical_failure", "the same workload failure again, without progress"
 
 
-def _hang(view: PolicyView) -> _Found:
+def _hang(view: PolicyView, _: Policy) -> _Found:
     """A hang that nobody is blamed for is restarted once it is confirmed, else held."""
     verdict = view.verdict
     if verdict.kind is not Kind.HANG or verdict.culprit or view.ended:
@@ -100,13 +105,13 @@ def _hang(view: PolicyView) -> _Found:
     return Operation.HOLD, "unattributed_hang", "a hang whose cause nobody can name yet"
 
 
-def _network(view: PolicyView) -> _Found:
+def _network(view: PolicyView, _: Policy) -> _Found:
     if view.verdict.domain is not Domain.NETWORK or view.verdict.exclude_nodes:
         return None
     return Operation.HOLD, "network_back_off", "a network failure nobody is blamed for"
 
 
-def _restart(view: PolicyView) -> _Found:
+def _restart(view: PolicyView, _: Policy) -> _Found:
     if view.verdict.exclude_nodes and view.wishes.exclude and view.settled:
         return Operation.RESTART_EXCLUDING, "exclude_culprit", "evidence names a node"
     return Operation.RESTART, "restart", "a failure that a restart may get over"
@@ -119,17 +124,20 @@ def _died_by_itself(view: PolicyView) -> bool:
     return view.verdict.kind is Kind.CRASH and view.verdict.domain is not Domain.SCHEDULER
 
 
-def _repeats(view: PolicyView) -> bool:
-    """Whether the last attempt failed identically, in the workload's domain, and no step is new."""
+def _repeats(view: PolicyView, times: int) -> bool:
+    """Whether the workload fails identically for the `times`-th time in a row, no step is new."""
     if view.verdict.domain is not Domain.WORKLOAD or not view.wishes.stop_on_repeat:
         return False
-    if view.verdict.retry is Retry.YES or not view.history:
+    if view.verdict.retry is Retry.YES or len(view.history) < times - 1:
         return False
-    last = max(view.history, key=lambda past: past.restart_count)
-    advanced = view.last_step is not None and (
-        last.last_step is None or view.last_step > last.last_step
+    last = sorted(view.history, key=lambda past: past.restart_count)[-(times - 1) :]
+    steps = [*(past.last_step for past in last), view.last_step]
+    advanced = any(
+        after is not None and (before is None or after > before)
+        for before, after in pairwise(steps)
     )
-    return last.fingerprint == fingerprint(view.verdict) and not advanced
+    name = fingerprint(view.verdict)
+    return all(past.fingerprint == name for past in last) and not advanced
 
 
 def _guarded(view: PolicyView, policy: Policy, decision: Decision) -> Decision:

@@ -139,6 +139,7 @@ def _outcome(row: Row[str, str | None, bool | None, str | None]) -> AttemptOutco
     record = msgspec.json.decode(document, type=AttemptRecord)
     return AttemptOutcome(
         attempt=record.attempt,
+        user=record.user,
         ended=record.ended,
         fingerprint=record.fingerprint,
         first_step=record.first_step,

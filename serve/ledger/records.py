@@ -110,6 +110,7 @@ class AttemptOutcome:
     """
 
     attempt: str
+    user: str | None
     ended: bool
     fingerprint: str | None
     first_step: int | None

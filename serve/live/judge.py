@@ -1,66 +1,84 @@
 """Everything that lands goes through here, live and in a replay: landings in, Advice out.
 
-A live run judges what it has landed, in landed order; a replay reads the same landings back. Both
-feed this one class, which knows no clock but the ticks among them: so they write the same Advice.
+A live run judges what it lands, in landed order; a replay reads the same landings back. Both feed
+this one class, which knows no clock but the ticks among them: so they write the same Advice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
-from relume.advice import Advice
+from relume.advice import Advice, Mode
 from relume.events import SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
-from relume.models.policy.view import JobWishes, PastAttempt
-from relume.serve.live.watch import AttemptWatch, JobFacts, WatchSettings
+from relume.models.policy.decide import UNKNOWN_STATE
+from relume.models.policy.view import PastAttempt
+from relume.models.policy.wishes import read_wishes
+from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
+from relume.slurm.job import ENDED_STATES
+from relume.verdict import Health
 
 LOG_ENDED = "read to its end"
 """Reason of the status that lands when the logs of an ended attempt were read to their end."""
 MAX_ATTEMPTS = 20_000
 """Attempts watched at once; the one that began first goes first, since it is most likely over."""
-MAX_RUNS = 50_000
-_ENDED = frozenset(
-    {
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "REQUEUED",
-        "REVOKED",
-        "SPECIAL_EXIT",
-        "TIMEOUT",
-    }
-)
+BLIND_SECONDS = 10.0
+"""A longer time between two landings is one in which nobody looked: it shows no silence."""
+LINGER_SECONDS = 600.0
+"""How long an attempt that ended is watched on when nothing is left to decide."""
+_PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
+"""Whoever doesn't work, or cleans up, is silent for a reason."""
+_ENDED = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
 
 
-def log_source(attempt: str) -> str:
-    """Name of the source that the logs of one attempt are.
+def log_source(attempt: str, path: str | None = None) -> str:
+    """Name of the source that the logs of one attempt are, or one of them.
 
     >>> log_source("lab/7@1767323045.0")
     'log lab/7@1767323045.0'
     """
-    return f"log {attempt}"
+    return f"log {attempt}" if path is None else f"log {attempt} {path}"
+
+
+def attempt_of_source(source: str) -> str | None:
+    """Attempt whose log a source is, null for other sources.
+
+    >>> attempt_of_source(log_source("lab/7@1767323045.0", "/logs/my job.out"))
+    'lab/7@1767323045.0'
+    """
+    kind, _, rest = source.partition(" ")
+    return rest.partition(" ")[0] if kind == "log" else None
 
 
 @dataclass(slots=True)
 class Judge:
-    """The attempts being watched, and the history of their runs. Bounded; not thread-safe."""
+    """The attempts being watched, and the history of their runs. Bounded; not thread-safe.
+
+    Attributes
+    ----------
+    recall
+        What is known of a run from before the first landing that this judge takes; nothing when it
+        takes all of them.
+    retired
+        Called with each attempt that isn't watched any more.
+    """
 
     analyzer: Analyzer
     settings: WatchSettings = field(default_factory=WatchSettings)
     zone: str = "UTC"
+    recall: Callable[[RunKey], Iterable[tuple[AttemptId, PastAttempt]]] = lambda _: ()
+    retired: Callable[[AttemptWatch], None] = lambda _: None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
-    _runs: dict[str, dict[int, PastAttempt]] = field(default_factory=dict)
-    _run_of: dict[str, str] = field(default_factory=dict)
+    _histories: Histories = field(init=False)
     _parsers: Parsers | None = None
     _now: int = 0
+
+    def __post_init__(self) -> None:
+        self._histories = Histories(self.recall)
 
     def take_all(self, landings: Iterable[Landing]) -> Iterator[Advice]:
         """Take landings in order and yield the Advice they lead to."""
@@ -70,71 +88,112 @@ class Judge:
     def take(self, landing: Landing) -> list[Advice]:
         """Take one landing; Advice comes with ticks only."""
         if isinstance(landing, Tick):
-            return self._tick(landing)
+            self._look(landing.event_time)
+            return self._tick(landing.event_time)
         if isinstance(landing, LineBatch):
+            self._look(landing.observed_at)
             self._lines(landing)
         elif isinstance(landing, SchedulerEvent):
+            self._look(landing.observed_at)
             self._job(landing)
-        elif isinstance(landing, SourceStatus) and landing.reason == LOG_ENDED:
-            watch = self.watches.get(landing.source.removeprefix("log "))
-            if watch is not None:
-                watch.note_landed()
+        elif isinstance(landing, SourceStatus):
+            self._look(landing.observed_at)
+            self._source(landing)
         return []
 
-    def _tick(self, tick: Tick) -> list[Advice]:
-        self._now = tick.event_time
-        made = (watch.advance(tick.event_time) for watch in list(self.watches.values()))
-        return [advice for advice in made if advice is not None]
+    def _look(self, observed_at: int | None) -> None:
+        """Notice a time in which nothing landed, not even a tick."""
+        if observed_at is None:
+            return
+        if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS:
+            for watch in self.watches.values():
+                watch.excuse(observed_at)
+        self._now = max(self._now, observed_at)
+
+    def _tick(self, now: int) -> list[Advice]:
+        advice = []
+        for name, watch in list(self.watches.items()):
+            made = watch.advance(now)
+            if made is not None:
+                advice.append(made)
+            if _is_over(watch, now):
+                self._retire(name)
+        return advice
 
     def _lines(self, batch: LineBatch) -> None:
-        watch = self.watches.get(batch.attempt or "")
-        if watch is None:
-            return
         self._parsers = self._parsers or Parsers(self.zone)
         when = self._now if batch.observed_at is None else batch.observed_at
-        watch.feed(batch.block, self._parsers.of(batch), when)
+        for watch in self._readers(batch):
+            watch.feed(batch.block, self._parsers.of(batch), when)
+
+    def _readers(self, batch: LineBatch) -> Iterator[AttemptWatch]:
+        """The attempt whose log it is; of a node's log, every attempt that was on the node."""
+        if batch.attempt is not None:
+            watch = self.watches.get(batch.attempt)
+            if watch is not None:
+                yield watch
+        elif batch.node is not None:
+            yield from (w for w in self.watches.values() if batch.node in w.run_nodes)
+
+    def _source(self, status: SourceStatus) -> None:
+        watch = self.watches.get(attempt_of_source(status.source) or "")
+        if watch is None:
+            return
+        if status.source == log_source(str(watch.attempt)) and status.reason == LOG_ENDED:
+            watch.note_landed()
+        else:
+            healthy = status.status is Health.HEALTHY
+            watch.note_source(status.source, healthy=healthy, event_time=self._now)
 
     def _job(self, event: SchedulerEvent) -> None:
         watch = self.watches.get(event.attempt) or self._begin(event)
-        watch.note_job(
-            JobFacts(
-                state=event.state,
-                nodes=event.nodes,
-                exit_code=event.exit_code,
-                signal=event.signal,
-                ended=event.state in _ENDED,
-            )
+        facts = JobFacts(
+            state=event.state,
+            nodes=event.nodes,
+            exit_code=event.exit_code,
+            signal=event.signal,
+            excluded_by_user=event.exclude_nodes,
+            required_nodes=event.required_nodes,
+            needed_nodes=event.num_nodes,
+            ended=event.state in _ENDED,
         )
+        watch.note_job(facts, self._now if event.event_time is None else event.event_time)
+        works = event.state not in _PAUSED
+        watch.note_source("scheduler", healthy=works, event_time=self._now)
 
     def _begin(self, event: SchedulerEvent) -> AttemptWatch:
         attempt = AttemptId.parse(event.attempt)
-        run = run_name(read_comment(event.comment), attempt.job_key)
-        self._remember_outcomes(run)
-        history = tuple(
-            past
-            for count, past in sorted(self._runs.get(run, {}).items())
-            if count < attempt.restart_count
-        )
+        opt_in = read_comment(event.comment)
+        run = RunKey(event.cluster, event.user, run_name(opt_in, attempt.job_key))
+        for earlier in self.watches.values():  # those that are not retired yet
+            self._histories.put(earlier.run, earlier.attempt, earlier.outcome())
         while len(self.watches) >= MAX_ATTEMPTS:
-            gone = next(iter(self.watches))
-            del self.watches[gone], self._run_of[gone]
+            self._retire(next(iter(self.watches)))
+        settings = self.settings
+        if not opt_in.opted_in:  # nobody may act on it, so nobody is told to
+            settings = replace(settings, mode=Mode.MONITOR)
         # One name for whatever the job writes: an attempt's files are known only as they appear.
         watch = AttemptWatch(
             attempt,
             self.analyzer.begin(event.attempt, ()),
-            history=history,
-            wishes=JobWishes(),
-            settings=self.settings,
+            run=run,
+            history=self._histories.before(run, attempt),
+            wishes=read_wishes(event.comment),
+            settings=settings,
         )
         watch.start(self._now if event.event_time is None else event.event_time)
-        self.watches[event.attempt], self._run_of[event.attempt] = watch, run
+        self.watches[event.attempt] = watch
         return watch
 
-    def _remember_outcomes(self, run: str) -> None:
-        """Note how the run's earlier attempts ended, when a new one begins."""
-        while len(self._runs) >= MAX_RUNS:
-            del self._runs[next(iter(self._runs))]
-        outcomes = self._runs.setdefault(run, {})
-        for name, watch in self.watches.items():
-            if self._run_of[name] == run:
-                outcomes[watch.attempt.restart_count] = watch.outcome()
+    def _retire(self, name: str) -> None:
+        watch = self.watches.pop(name)
+        self._histories.put(watch.run, watch.attempt, watch.outcome())
+        self.retired(watch)
+
+
+def _is_over(watch: AttemptWatch, now: int) -> bool:
+    """Whether nothing is left to decide, or to wait for, about an attempt that ended."""
+    if watch.ended_at is None:
+        return False
+    lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS
+    return watch.is_settled_for_good or lingered

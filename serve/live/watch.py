@@ -6,6 +6,7 @@ calls in the same order, and so they write the same Advice (DESIGN 4).
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 
 from relume.advice import Advice, Mode, Operation
@@ -13,14 +14,17 @@ from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import SchedulerFacts
+from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.hang.gap import GapDetector, HangDetection, Level
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
-from relume.serve.analysis import AttemptAnalysis
-from relume.verdict import Domain, Kind, Retry, Verdict
+from relume.serve.analysis import JOB_STREAMS, AttemptAnalysis
+from relume.serve.live.history import RunKey
+from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
+log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000
 SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
@@ -28,6 +32,7 @@ _FAILED_STATES = frozenset(
     {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
 )
 _DECIDED = frozenset({Kind.CRASH, Kind.HANG})
+DIAGNOSIS_FAILED = "diagnosis: it failed on this log, see the service's own log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +49,26 @@ class JobFacts:
     placeable_nodes: int | None = None
     ended: bool = False
 
+    @property
+    def outcome(self) -> str:
+        """Slurm's word for how it went; an attempt that was held right after it failed FAILED."""
+        return "FAILED" if self.state == "REQUEUED" and self.exit_code else self.state
+
+    @property
+    def ended_badly(self) -> bool:
+        """Whether the scheduler itself says that it failed."""
+        return self.ended and self.outcome in _FAILED_STATES
+
 
 @dataclass(slots=True, kw_only=True)
 class WatchSettings:
-    """How decisions are made: the policy, the mode, and how long a first sign is left to settle."""
+    """How decisions are made.
+
+    The policy, thresholds of the diagnosis, the mode, and how long a first sign is left to settle.
+    """
 
     policy: Policy = field(default_factory=Policy)
+    diagnosis: DiagnosisSettings = field(default_factory=DiagnosisSettings)
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 
@@ -63,35 +82,42 @@ class AttemptWatch:
         Which attempt.
     analysis
         Where its log lines are collected.
+    run
+        Whose attempt it is; a run of its own when null.
     history
         How the earlier attempts of its run ended.
     wishes
         What its job's comment asks for, clamped by the site.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is known beforehand, each by its name
         self,
         attempt: AttemptId,
         analysis: AttemptAnalysis,
         *,
+        run: RunKey | None = None,
         history: tuple[PastAttempt, ...] = (),
         wishes: JobWishes | None = None,
         settings: WatchSettings | None = None,
     ) -> None:
         self.attempt = attempt
+        self.run = run or RunKey(attempt.job_key.cluster, None, str(attempt.job_key))
         self.history = history
         self.facts: JobFacts | None = None
         self.verdict: Verdict | None = None
         self.last: Advice | None = None
         self.run_nodes: set[str] = set()
         self._analysis = analysis
+        self._is_degraded = False
         self._wishes = wishes or JobWishes()
         self._settings = settings or WatchSettings()
         self._gaps = GapDetector()
         self._hang: HangDetection | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
-        self._landed = False
+        self._blind: set[str] = set()
+        self.landed = False
+        self.ended_at: int | None = None
 
     def start(self, event_time: int) -> None:
         """Take the start of the attempt (UTC microseconds)."""
@@ -99,37 +125,58 @@ class AttemptWatch:
 
     def feed(self, block: Block, parser: LineParser, event_time: int) -> None:
         """Take lines that were landed by `event_time`; a new step in them ends a silence."""
-        self._analysis.feed(block, parser)
+        try:
+            self._analysis.feed(block, parser)
+        except Exception:  # a defect of ours must not cost the job its Advice
+            log.exception("%s: diagnosis failed on %s", self.attempt, block.file)
+            self._is_degraded = True
         if self._analysis.new_steps > self._seen_steps:
             self._seen_steps = self._analysis.new_steps
             self._gaps.progress(event_time, "train")
             self._hang = None
+        elif parser.stream in JOB_STREAMS:
+            self._gaps.talk(event_time)
 
-    def note_job(self, facts: JobFacts) -> None:
+    def note_source(self, source: str, *, healthy: bool, event_time: int) -> None:
+        """Take the health of one of the attempt's logs: what isn't read is no silence."""
+        if not healthy:
+            self._blind.add(source)
+        elif source in self._blind:
+            self._blind.discard(source)
+            self.excuse(event_time)
+
+    def excuse(self, event_time: int) -> None:
+        """Take that nobody looked at the attempt until now."""
+        self._gaps.excuse(event_time)
+        self._hang = None
+
+    def note_job(self, facts: JobFacts, event_time: int) -> None:
         """Take what the scheduler says; the nodes of a running attempt are remembered."""
         self.facts = facts
         self.run_nodes |= set(facts.nodes)
         if facts.ended:
+            self.ended_at = event_time if self.ended_at is None else self.ended_at
             self._analysis.note_scheduler(
                 SchedulerFacts(facts.state, facts.exit_code, facts.signal, facts.nodes)
             )
 
     def note_landed(self) -> None:
         """Take that the logs of the ended attempt were read to their end."""
-        self._landed = True
+        self.landed = True
 
     def advance(self, event_time: int) -> Advice | None:
         """Take the clock; return a new generation of Advice when the mind is made up or changed."""
-        if self._is_settled_for_good():
+        if self.is_settled_for_good:
             return None
-        for detection in self._gaps.advance(event_time) if not self._is_ended() else ():
+        looks = not self._is_ended() and not self._blind
+        for detection in self._gaps.advance(event_time) if looks else ():
             self._hang = detection
-        verdict = self._judge()
-        if not self._is_sign(verdict):
+        verdict = self.verdict = self._judge()
+        is_sign = self._is_sign(verdict)
+        if not is_sign and (self.last is None or self.last.operation is Operation.OBSERVE):
             return None
-        self.verdict = verdict
-        if self._first_sign is None:
-            self._first_sign = event_time
+        if self._first_sign is None or not is_sign:
+            self._first_sign = event_time if is_sign else None
         view = self._view(verdict, settled=self._may_settle(event_time))
         decision = decide(view, self._settings.policy)
         if self.last is not None and not _changes(self.last, decision, view):
@@ -143,14 +190,34 @@ class AttemptWatch:
         )
         return self.last
 
+    def adopt(self, advice: Advice) -> None:
+        """Take what the ledger holds as the newest word; further generations follow it."""
+        if self.last is None or advice.generation >= self.last.generation:
+            self.last = advice
+
+    @property
+    def steps(self) -> tuple[int | None, int | None]:
+        """The first and the last step it showed, null for none."""
+        return self._analysis.first_step, self._analysis.last_step
+
+    @property
+    def has_new_progress(self) -> bool:
+        """Whether it came further than every attempt of its run before."""
+        before = [past.last_step for past in self.history if past.last_step is not None]
+        last = self._analysis.last_step
+        if last is None or not before:
+            return self._analysis.new_steps > 0
+        return last > max(before)
+
     def outcome(self) -> PastAttempt:
         """How this attempt ended, for the decisions about the next ones."""
-        name = fingerprint(self.verdict) if self.verdict is not None else None
-        count = self.attempt.restart_count
-        return PastAttempt(count, name, self._analysis.first_step, self._analysis.last_step)
+        verdict = self.verdict
+        failed = verdict is not None and (verdict.kind in _DECIDED or self._is_failed())
+        name = fingerprint(verdict) if verdict is not None and failed else None
+        return PastAttempt(self.attempt.restart_count, name, *self.steps)
 
     def _judge(self) -> Verdict:
-        verdict = self._analysis.verdict()
+        verdict = self._diagnose()
         hang = self._hang
         if verdict.kind in _DECIDED or hang is None or hang.level is not Level.ACTIONABLE:
             return verdict
@@ -165,28 +232,61 @@ class AttemptWatch:
             why=(*verdict.why, hang.reason),
         )
 
+    def _diagnose(self) -> Verdict:
+        """Return the verdict on the logs; where our own code fails, Slurm's word is left."""
+        if not self._is_degraded:
+            try:
+                return self._analysis.verdict(self._settings.diagnosis)
+            except Exception:
+                log.exception("%s: diagnosis failed", self.attempt)
+                self._is_degraded = True
+        return Verdict(
+            attempt=str(self.attempt),
+            kind=Kind.UNKNOWN,
+            cause=None,
+            domain=Domain.UNKNOWN,
+            root_line=None,
+            root_file=None,
+            culprit=Locator(),
+            retry=Retry.UNCLEAR,
+            operation=Operation.OBSERVE,
+            confidence=0.0,
+            missing_evidence=(DIAGNOSIS_FAILED,),
+        )
+
     def _is_sign(self, verdict: Verdict) -> bool:
         """Whether there is anything to decide about: what the scheduler decided is no failure."""
         if verdict.domain is Domain.SCHEDULER and not self._wishes.restart_on_time_limit:
             return False
-        ended_badly = self.facts is not None and self.facts.state in _FAILED_STATES
-        return verdict.kind in _DECIDED or (self._is_ended() and ended_badly)
+        ended_badly = self.facts is not None and self.facts.ended_badly
+        return verdict.kind in _DECIDED or ended_badly
 
     def _is_ended(self) -> bool:
         return self.facts is not None and self.facts.ended
 
+    def _is_failed(self) -> bool:
+        return self.facts is not None and self.facts.ended_badly
+
     def _may_settle(self, event_time: int) -> bool:
+        """While the attempt runs, a failure line alone never settles: it must have gone quiet too.
+
+        Programs print failures that they get over, and the next step may just take its time.
+        """
+        waited = self._waited(event_time)
         if self._is_ended():
-            return self._landed or self._waited(event_time)
-        return self._waited(event_time)
+            return self.landed or waited
+        if self.last is not None and self._first_sign is None:
+            return True  # taken back
+        return waited and (self._hang is not None or self._gaps.is_quiet(event_time))
 
     def _waited(self, event_time: int) -> bool:
         waited = event_time - (event_time if self._first_sign is None else self._first_sign)
         return waited >= self._settings.settle_seconds * MICROSECONDS
 
-    def _is_settled_for_good(self) -> bool:
+    @property
+    def is_settled_for_good(self) -> bool:
         """Whether all has been said: the attempt is over, its log read, the Advice settled."""
-        return self.last is not None and self.last.settled and self._is_ended() and self._landed
+        return self.last is not None and self.last.settled and self._is_ended() and self.landed
 
     def _view(self, verdict: Verdict, *, settled: bool) -> PolicyView:
         facts = self.facts or JobFacts(state="UNKNOWN")
@@ -197,7 +297,7 @@ class AttemptWatch:
             last_step=self._analysis.last_step,
             settled=settled,
             ended=facts.ended,
-            scheduler_state=facts.state,
+            scheduler_state=facts.outcome,
             run_nodes=tuple(sorted(self.run_nodes)),
             excluded_by_user=facts.excluded_by_user,
             required_nodes=facts.required_nodes,

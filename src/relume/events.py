@@ -103,6 +103,8 @@ class SchedulerEvent(_Event):
     known: a requeue empties it. `exit_code` and `signal` are the two halves of Slurm's ``N:S``,
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
+    `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
+    `num_nodes` is how many nodes it has or asks for.
     """
 
     attempt: str
@@ -114,6 +116,10 @@ class SchedulerEvent(_Event):
     time_limit_seconds: int | None = None
     requeue: bool | None = None
     comment: str | None = None
+    user: str | None = None
+    exclude_nodes: tuple[str, ...] = ()
+    required_nodes: tuple[str, ...] = ()
+    num_nodes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +232,8 @@ class SourceStatus(_Event):
 class Tick(_Event):
     """The only clock that detectors see: all events before `event_time` have been delivered.
 
-    `sources` is the health of every source at that time; a source that is not in it is unknown.
+    `sources` is the health of sources that is told with it. A source stays as it was last told, by
+    a tick or a `SourceStatus`; one that was never told of is unknown.
     """
 
     event_time: int

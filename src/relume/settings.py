@@ -13,7 +13,16 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-FOLDER_SETTINGS = frozenset({"rules.folders", "benchmarks.results_folder", "controller.folder"})
+FOLDER_SETTINGS = frozenset(
+    {
+        "rules.folders",
+        "benchmarks.results_folder",
+        "controller.folder",
+        "serve.folder",
+        "serve.log_roots",
+        "serve.kernel_logs",
+    }
+)
 """Relative ones start at the folder of the file that sets them."""
 
 
@@ -111,6 +120,92 @@ class RulesSettings(_Section):
     Relative folders start at the folder of the configuration file; from the environment or a flag,
     at the working folder. More rules make start-up slower, and scanning only if they match often.
     `relume rules test` checks them."""
+
+
+class ServeSettings(_Section):
+    """How `relume serve` reads live jobs, and what it says of them."""
+
+    listen: str = Field(default="127.0.0.1:8470", pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\s:]+):\d{1,5}$")
+    """Address and port of the HTTP API.
+
+    Loopback by default: whoever reaches it may read. Elsewhere it needs `control_token_file`; put a
+    proxy with TLS in front of it."""
+
+    folder: FolderPath = "/var/lib/relume/serve"
+    """The data folder: the lake, the Advice ledger, and a control token.
+
+    On a local disk, since SQLite's journal breaks on network filesystems. Losing it loses what was
+    seen and decided, but no job."""
+
+    control_token_file: str = ""
+    """A file with the tokens of role *control*, one a line.
+
+    Empty, the default, uses `control.token` in the folder, and makes it at the first start. The
+    controller needs the same one: `controller.token_file`."""
+
+    log_roots: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
+    """Folders below which the output files of jobs are read.
+
+    A job chooses the path of its output, so nothing outside is opened, nor a file of another user
+    than the job's. Empty by default: name the shared filesystems that jobs write to; a job that
+    writes elsewhere shows no progress and no failure, and its logs count as unhealthy."""
+
+    kernel_logs: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
+    """Kernel logs of the nodes, as paths with `{node}` for the node's name.
+
+    For example `"/var/log/hosts/{node}/kern.log"`, where a log server puts them. They are read for
+    the nodes of running jobs. None by default; without them no node is excluded for a GPU that only
+    the kernel saw fail."""
+
+    mode: Literal["monitor", "act"] = "monitor"
+    """What may come of Advice.
+
+    `monitor`, the default: it is written down and nobody carries it out, so that a cluster sees
+    what Relume would do. `act`: a controller in mode act may carry it out, on jobs that opted
+    in."""
+
+    settle_seconds: float = Field(default=10.0, ge=0, le=3600)
+    """How long after the first sign of a failure more evidence is waited for, at most.
+
+    Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
+    end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
+
+    tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
+    """How often logs are looked at and jobs judged.
+
+    The default finds a failure within about a second. Higher asks the filesystem less often, which
+    thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+
+class PolicySettings(_Section):
+    """The site's limits on what is advised; a job's comment may only tighten them."""
+
+    max_restarts: int = Field(default=3, ge=0)
+    """How many tries a run gets.
+
+    A try that came further than all before doesn't count. At 0 nothing is restarted."""
+
+    identical_failures: int = Field(default=2, ge=2)
+    """The how-many-th failure in a row, of one kind and without progress, stops a run.
+
+    It is for failures of the job's own code. Raising it wastes tries on a bug; 2 is the least."""
+
+    exclusion_cap: int = Field(default=2, ge=0)
+    """How many nodes may be left out for one failure.
+
+    Raising it lets a wrong diagnosis take more nodes from a job; at 0 no node is left out."""
+
+    hold_seconds: int = Field(default=1800, ge=1)
+    """How long a job is held when nobody can tell yet what to do, before it is let go.
+
+    The default gives people half an hour to look. A longer hold keeps a job from running on after a
+    fault that has passed; a shorter one restarts it into a fault that has not."""
+
+    advice_seconds: int = Field(default=3600, ge=1)
+    """How long Advice may be carried out; afterwards things have changed too much.
+
+    The default outlasts a controller that is away for some minutes. A longer time lets a controller
+    that comes back late restart jobs that people have dealt with meanwhile."""
 
 
 class ControllerSettings(_Section):
@@ -225,6 +320,8 @@ class Settings(_Section):
     diagnose: DiagnoseSettings = DiagnoseSettings()
     progress: ProgressSettings = ProgressSettings()
     rules: RulesSettings = RulesSettings()
+    serve: ServeSettings = ServeSettings()
+    policy: PolicySettings = PolicySettings()
     controller: ControllerSettings = ControllerSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()
 

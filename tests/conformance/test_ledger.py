@@ -391,6 +391,7 @@ def test_tries_are_the_attempts_of_a_run_with_their_newest_advice(
     ledger.put_advice(make_advice(generation=2))
     first = AttemptOutcome(
         attempt=ATTEMPT,
+        user=None,
         ended=True,
         fingerprint="f1",
         first_step=3,
@@ -401,7 +402,7 @@ def test_tries_are_the_attempts_of_a_run_with_their_newest_advice(
     )
     assert ledger.tries("opus") == [
         first,
-        AttemptOutcome(second, False, "f2", None, None, None, None, None),  # noqa: FBT003
+        AttemptOutcome(second, None, False, "f2", None, None, None, None, None),  # noqa: FBT003
     ]
     report = dataclasses.replace(CONVERGED, observed_generation=2)
     ledger.reconcile(advice_id(ATTEMPT, 2), report, token)

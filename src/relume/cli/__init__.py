@@ -9,7 +9,7 @@ import sys
 import typer
 
 from relume import __version__
-from relume.cli import bench, config, control, demo, diagnose, rules, watchdog
+from relume.cli import bench, config, control, demo, diagnose, rules, serve, watchdog
 from relume.errors import RelumeError
 
 EXIT_USAGE = 2
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")

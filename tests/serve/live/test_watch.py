@@ -11,7 +11,14 @@ from relume.identity import AttemptId
 from relume.ingest.blocks import BlockAssembler
 from relume.ingest.loglines import LineParser
 from relume.models.policy.view import PastAttempt
-from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
+from relume.serve.analysis import AttemptAnalysis
+from relume.serve.live.watch import (
+    DIAGNOSIS_FAILED,
+    MICROSECONDS,
+    AttemptWatch,
+    JobFacts,
+    WatchSettings,
+)
 from relume.serve.offline import Analyzer
 from relume.verdict import Kind
 
@@ -31,7 +38,7 @@ class Story:
         self._assembler = BlockAssembler(LOG)
         self._parser = LineParser(LOG)
         self.watch.start(0)
-        self.watch.note_job(JobFacts(state="RUNNING", nodes=NODES))
+        self.watch.note_job(JobFacts(state="RUNNING", nodes=NODES), 0)
 
     def say(self, *lines: str) -> None:
         raw = "".join(f"{line}\n" for line in lines).encode()
@@ -51,7 +58,8 @@ class Story:
             self.pass_time(1)
 
     def end(self, state: str) -> None:
-        self.watch.note_job(JobFacts(state=state, nodes=NODES, exit_code=1, ended=True))
+        facts = JobFacts(state=state, nodes=NODES, exit_code=1, ended=True)
+        self.watch.note_job(facts, self.now)
 
 
 def operations(story: Story) -> list[tuple[int, str, bool]]:
@@ -71,11 +79,72 @@ def test_a_failed_node_is_excluded_in_the_settled_generation_only() -> None:
     story = Story()
     story.train(30)
     story.say("srun: error: Node failure on gpu-a02")
-    story.pass_time(30)
+    story.end("FAILED")
+    story.pass_time(15)
     assert operations(story) == [(1, "RESTART", False), (2, "RESTART_EXCLUDING", True)]
     first, second = story.advice
     assert second.exclude_nodes == ("gpu-a02",)
     assert second.created_at - first.created_at == 10 * MICROSECONDS
+
+
+def test_a_failure_of_a_running_job_settles_only_when_the_job_has_gone_quiet() -> None:
+    story = Story()
+    story.train(30)
+    story.say("srun: error: Node failure on gpu-a02")
+    story.pass_time(29)
+    assert operations(story) == [(1, "RESTART", False)]
+    story.pass_time(10)
+    assert operations(story)[1:] == [(2, "RESTART_EXCLUDING", True)]
+
+
+def test_a_failure_line_that_the_job_gets_over_is_taken_back() -> None:
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: Traceback (most recent call last):", "[rank1]: KeyError: 'x'")
+    story.pass_time(5)
+    assert operations(story) == [(1, "RESTART", False)]
+    story.train(60, first=30)
+    assert operations(story)[1:] == [(2, "OBSERVE", True)]
+
+
+def test_what_nobody_looked_at_is_no_hang() -> None:
+    story = Story()
+    story.train(40)
+    story.watch.note_source("log", healthy=False, event_time=story.now)
+    story.pass_time(600)
+    assert story.advice == []
+    story.watch.note_source("log", healthy=True, event_time=story.now)
+    story.pass_time(80)
+    assert story.advice == []
+    story.pass_time(20)
+    assert [a.kind for a in story.advice] == [Kind.HANG]
+
+
+def test_a_job_that_goes_on_talking_is_no_hang_for_long() -> None:
+    story = Story()
+    story.train(40)
+    for batch in range(100):
+        story.say(f"scoring batch {batch} of the long benchmark")
+        story.pass_time(10)
+    assert story.advice == []
+
+
+def test_a_diagnosis_that_fails_leaves_the_word_of_the_scheduler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    story = Story()
+    story.train(10)
+    monkeypatch.setattr(AttemptAnalysis, "verdict", broken)
+    story.pass_time(5)
+    assert story.advice == []
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(2)
+    assert operations(story) == [(1, "RESTART", True)]
+    assert story.advice[0].missing_evidence == (DIAGNOSIS_FAILED,)
 
 
 def test_the_end_of_all_logs_settles_at_once() -> None:
@@ -94,7 +163,7 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story = Story()
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
-    story.pass_time(30)
+    story.pass_time(60)
     assert [a.exclude_nodes for a in story.advice] == [(), ()]
     assert story.advice[-1].operation is Operation.RESTART
 

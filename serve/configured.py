@@ -1,0 +1,37 @@
+"""The analyzer that a configuration means, the same for every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from relume.features.progress.user import user_format
+from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.signatures.loader import load_catalogue
+from relume.serve.offline import Analyzer
+from relume.settings import Settings
+
+
+def analyzer_of(settings: Settings, *, engine: str = "hyperscan") -> Analyzer:
+    """Compile the rules and patterns of a configuration; about a second and a half.
+
+    Raises
+    ------
+    RelumeError
+        For rules or patterns that can't be used.
+    """
+    return Analyzer(
+        load_catalogue([Path(name) for name in settings.rules.folders]),
+        user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
+        settings=diagnosis_of(settings),
+        zone=settings.cluster.timezone,
+        engine=engine,
+    )
+
+
+def diagnosis_of(settings: Settings) -> DiagnosisSettings:
+    """Return the thresholds of a configuration."""
+    return DiagnosisSettings(
+        confidence_threshold=settings.diagnose.confidence_threshold,
+        max_evidence=settings.diagnose.max_evidence,
+        max_mentions=settings.diagnose.max_mentions,
+    )

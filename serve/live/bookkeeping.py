@@ -1,0 +1,189 @@
+"""What the runner writes into the ledger: attempts, Advice, and the first new step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from relume.advice import Advice
+from relume.identity import AttemptId
+from relume.models.policy.view import PastAttempt
+from relume.records import case_record
+from relume.serve.api.ports import AttemptView, view_of
+from relume.serve.ledger import (
+    AdviceConflictError,
+    AttemptRecord,
+    Landed,
+    Ledger,
+    Milestone,
+    SupersededError,
+)
+from relume.serve.live.history import RunKey
+from relume.serve.live.judge import Judge
+from relume.serve.live.metrics import RunnerMetrics
+from relume.serve.live.watch import AttemptWatch
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Bookkeeper:
+    """Keeps ledger and judge in step.
+
+    Attributes
+    ----------
+    landed_bytes
+        Tells how much of an attempt's logs was read.
+    retired
+        Attempts that aren't watched any more.
+    """
+
+    ledger: Ledger
+    judge: Judge
+    metrics: RunnerMetrics
+    landed_bytes: Callable[[str], int] = lambda _: 0
+    retired: list[str] = field(default_factory=list)
+    _unpublished: list[Advice] = field(default_factory=list)
+    _unsaved: dict[str, AttemptWatch] = field(default_factory=dict)
+    _complete: set[str] = field(default_factory=set)
+    _restored: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.judge.recall = self._recall
+        self.judge.retired = self._note_retired
+        self.judge.__post_init__()
+
+    def take(self, advice: Iterable[Advice]) -> None:
+        """Take Advice that may be published when its landings are durable."""
+        self._unpublished += advice
+
+    def put_records(self, records: Iterable[AttemptRecord]) -> None:
+        """Write what the scheduler says of attempts, with what is known of their logs."""
+        self.ledger.put_attempts([self._full(record) for record in records])
+
+    def publish(self) -> None:
+        """Write what is due: everything that led to it is durable by now.
+
+        Raises
+        ------
+        UnreachableError
+            When the ledger can't be written; the rest is due again the next time.
+        """
+        while self._unpublished:
+            advice = self._unpublished[0]
+            self._put(advice)
+            self._mark(advice.attempt)
+            self._unpublished.pop(0)
+        for name, watch in self.judge.watches.items():
+            if watch.landed and name not in self._complete:
+                self._complete.add(name)
+                self._unsaved[name] = watch
+        while self._unsaved:
+            name, watch = next(iter(self._unsaved.items()))
+            record = self.ledger.get_attempt(name)
+            if record is not None:
+                self.ledger.put_attempt(_with_logs(record, watch, self.landed_bytes(name)))
+            del self._unsaved[name]
+
+    def recover(self) -> list[AttemptRecord]:
+        """After judging again: go on from what the ledger holds; return the watched attempts."""
+        records = []
+        for name, watch in self.judge.watches.items():
+            newest = self.ledger.newest(name)
+            if newest is not None:
+                watch.adopt(newest)
+            record = self.ledger.get_attempt(name)
+            if record is not None:
+                records.append(record)
+        return records
+
+    def note_progress(self, now: int) -> None:
+        """Write down the first new step of restarted attempts."""
+        for name, watch in self.judge.watches.items():
+            restarted = watch.attempt.restart_count > 0
+            if restarted and name not in self._restored and watch.has_new_progress:
+                cause = self.ledger.newest(str(_before(watch.attempt)))
+                advice_id = None if cause is None else cause.advice_id
+                milestone = Milestone.PROGRESS_RESTORED
+                self.ledger.put_milestone(name, milestone, event_time=now, advice_id=advice_id)
+                self._restored.add(name)
+
+    def view(self, record: AttemptRecord) -> AttemptView:
+        """Return an attempt as the API shows it."""
+        watch = self.judge.watches.get(record.attempt)
+        if watch is None:
+            return view_of(record)
+        first, last = watch.steps
+        landed = replace(record.landed, bytes=self.landed_bytes(record.attempt))
+        return view_of(
+            replace(record, first_step=first, last_step=last),
+            verdict=None if watch.verdict is None else case_record(watch.verdict),
+            landed=landed if landed.bytes else record.landed,
+        )
+
+    def _put(self, advice: Advice) -> None:
+        try:
+            if self.ledger.put_advice(advice):
+                self.metrics.note_advice(advice)
+        except (AdviceConflictError, SupersededError) as error:
+            # Rules or settings have changed since: what was told stands, and the next one follows.
+            log.warning("%s", error)
+            newest = self.ledger.newest(advice.attempt)
+            watch = self.judge.watches.get(advice.attempt)
+            if newest is not None and watch is not None:
+                watch.adopt(newest)
+
+    def _full(self, record: AttemptRecord) -> AttemptRecord:
+        watch = self.judge.watches.get(record.attempt)
+        if watch is not None:
+            return _with_logs(record, watch, self.landed_bytes(record.attempt))
+        known = self.ledger.get_attempt(record.attempt)
+        if known is None:
+            return record
+        return replace(
+            record,
+            landed=known.landed,
+            first_step=known.first_step,
+            last_step=known.last_step,
+            fingerprint=known.fingerprint,
+        )
+
+    def _mark(self, attempt: str) -> None:
+        watch = self.judge.watches.get(attempt)
+        if watch is not None:
+            self._unsaved[attempt] = watch
+
+    def _note_retired(self, watch: AttemptWatch) -> None:
+        name = str(watch.attempt)
+        self._unsaved[name] = watch
+        self.retired.append(name)
+        self._complete.discard(name)
+        self._restored.discard(name)
+
+    def _recall(self, run: RunKey) -> list[tuple[AttemptId, PastAttempt]]:
+        """Outcomes of the run's attempts that ended before what is judged again."""
+        found = []
+        for outcome in self.ledger.tries(run.name):
+            attempt = AttemptId.parse(outcome.attempt)
+            theirs = attempt.job_key.cluster == run.cluster and outcome.user == run.user
+            if theirs and outcome.ended:
+                steps = outcome.first_step, outcome.last_step
+                past = PastAttempt(attempt.restart_count, outcome.fingerprint, *steps)
+                found.append((attempt, past))
+        return found
+
+
+def _before(attempt: AttemptId) -> AttemptId:
+    return AttemptId(attempt.job_key, attempt.restart_count - 1)
+
+
+def _with_logs(record: AttemptRecord, watch: AttemptWatch, landed_bytes: int) -> AttemptRecord:
+    first, last = watch.steps
+    return replace(
+        record,
+        landed=Landed(landed_bytes or record.landed.bytes, watch.landed, fsynced=True),
+        first_step=first,
+        last_step=last,
+        fingerprint=watch.outcome().fingerprint,
+    )

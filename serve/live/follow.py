@@ -1,0 +1,261 @@
+"""Which logs are read for which attempt, and what is new in them.
+
+A job's output file outlives the attempt: a requeue truncates it, or appends to it. So a file
+belongs to one attempt at a time, and what comes after a truncation waits until the scheduler has
+said whose it is. See `docs/formats/tailing.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.events import SourceStatus
+from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.tail import POLL_BYTES, Tailer, TailEvent, TailResult
+from relume.ingest.tailing.file import Opener
+from relume.ingest.tailing.group import BUDGET_BYTES
+from relume.ingest.tailing.position import TailPosition
+from relume.serve.live.judge import LOG_ENDED, log_source
+from relume.verdict import Health
+
+FINISH_SECONDS = 60.0
+"""How long the end of an ended attempt's log is tried to be read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class JobLog:
+    """One output file of one attempt.
+
+    `fresh`: nothing was read for this attempt yet, so a truncation is its own start. `paused_at`: a
+    truncation was seen then that may be the next attempt's. `is_over`: read to the end, or given
+    up.
+    """
+
+    attempt: str
+    stream: str
+    tailer: Tailer
+    fresh: bool = True
+    paused_at: int | None = None
+    is_over: bool = False
+    reason: str | None = None
+    told: tuple[Health, str | None] | None = None
+    noted: str | None = None
+
+
+@dataclass(slots=True)
+class _Ending:
+    since: int
+    paths: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Successor:
+    """Who reads a file next, when the attempt before is done with it."""
+
+    attempt: str
+    stream: str
+    opener: Opener
+
+
+@dataclass(slots=True)
+class JobLogs:
+    """The output files of the attempts that run, and of those that ended but aren't read up.
+
+    `resumed` are the positions of sources from before a restart. `positions` has, by source, what
+    moved since it was last taken away; null for one that is done with.
+    """
+
+    cluster: str
+    resumed: dict[str, str] = field(default_factory=dict)
+    _logs: dict[str, JobLog] = field(default_factory=dict)
+    _ending: dict[str, _Ending] = field(default_factory=dict)
+    _next: dict[str, _Successor] = field(default_factory=dict)
+    positions: dict[str, str | None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(not log.is_over for log in self._logs.values())
+
+    def follow(self, attempt: str, path: str, stream: str, opener: Opener) -> None:
+        """Read `path` for `attempt`, as soon as the attempt before it is read to its end."""
+        before = self._logs.get(path)
+        if before is not None and before.attempt == attempt:
+            return
+        self._next[path] = _Successor(attempt, stream, opener)
+        if before is not None and not before.is_over:
+            self.end(before.attempt, 0)  # somebody else writes there now: there is no time left
+        else:
+            self._begin(path)
+
+    def still_running(self, attempt: str, path: str, asked_at: int) -> None:
+        """Take that the attempt ran at `asked_at`: what was truncated before is still its own."""
+        log = self._logs.get(path)
+        if log is not None and log.attempt == attempt and log.paused_at is not None:
+            log.paused_at = None if asked_at > log.paused_at else log.paused_at
+
+    def end(self, attempt: str, now: int) -> None:
+        """Read the logs of `attempt` to their end: it is over."""
+        paths = [path for path, log in self._logs.items() if log.attempt == attempt]
+        self._ending.setdefault(attempt, _Ending(now, paths))
+
+    def poll(self, now: int) -> Iterator[Landing]:
+        """Yield what is new: lines, and changes of how the logs are."""
+        yield from self._poll_running(now)
+        for attempt in list(self._ending):
+            yield from self._finish(attempt, now)
+
+    def forget(self, attempts: Iterable[str]) -> None:
+        """Let go of the files of attempts whose jobs are gone: no successor will come."""
+        gone = set(attempts)
+        for path, log in list(self._logs.items()):
+            if log.attempt in gone and log.is_over:
+                del self._logs[path]
+                self.positions[file_source(path)] = None
+        for source, text in list(self.resumed.items()):
+            if split_position(text)[0] in gone:
+                del self.resumed[source]
+                self.positions[source] = None
+
+    def landed_bytes(self, attempt: str) -> int:
+        """How many bytes of the attempt's files were read, of those that are still known."""
+        offsets = (
+            log.tailer.position.offset for log in self._logs.values() if log.attempt == attempt
+        )
+        return sum(offsets)
+
+    def close(self) -> None:
+        """Close every file."""
+        for log in self._logs.values():
+            log.tailer.close()
+
+    def _poll_running(self, now: int) -> Iterator[Landing]:
+        budget = BUDGET_BYTES
+        for path, log in list(self._logs.items()):
+            if log.is_over or log.paused_at is not None or log.attempt in self._ending:
+                continue
+            if budget <= 0:
+                return
+            before = log.tailer.position.offset
+            result = log.tailer.poll(min(POLL_BYTES, budget))
+            budget -= max(0, result.position.offset - before)
+            self._logs[path] = self._logs.pop(path)  # whom the budget misses comes first next time
+            yield from self._take(path, log, result, now)
+            if TailEvent.TRUNCATED in result.events and not log.fresh:
+                log.paused_at = now
+            log.fresh = log.fresh and not result.blocks
+
+    def _finish(self, attempt: str, now: int) -> Iterator[Landing]:
+        ending = self._ending[attempt]
+        logs = [(path, self._logs[path]) for path in ending.paths]
+        overdue = now - ending.since > FINISH_SECONDS * MICROSECONDS_PER_SECOND
+        for path, log in logs:
+            if log.is_over:
+                continue
+            if log.paused_at is not None:  # what is there now is no longer this attempt's
+                self._over(log, None)
+                continue
+            result = log.tailer.finish()
+            yield from self._take(path, log, result, now)
+            replaced = path in self._next and TailEvent.ROTATED in result.events
+            ended = result.ended and result.reason is None
+            if ended or replaced or TailEvent.TRUNCATED in result.events:
+                self._over(log, None)
+            elif overdue or (path in self._next and result.reason is not None):
+                self._over(log, result.reason or "there was no end to it")
+        if all(log.is_over for _, log in logs):
+            del self._ending[attempt]
+            yield self._told_end(attempt, [log for _, log in logs], now)
+            for path in ending.paths:
+                if path in self._next:
+                    self._begin(path)
+
+    def _begin(self, path: str) -> None:
+        """Read on from where the attempt before ended, or this one was before a restart.
+
+        If Slurm appends, a new attempt begins there; if it truncates, the tail finds that out.
+        """
+        successor, before = self._next.pop(path), self._logs.get(path)
+        owner, position = "", None
+        if before is not None:
+            position = before.tailer.position
+        elif (kept := self.resumed.pop(file_source(path), None)) is not None:
+            owner, position = split_position(kept)
+        self._logs[path] = JobLog(
+            attempt=successor.attempt,
+            stream=successor.stream,
+            tailer=Tailer(path, position, opener=successor.opener),
+            fresh=owner != successor.attempt,
+        )
+        self._note(path)
+
+    def _over(self, log: JobLog, reason: str | None) -> None:
+        log.is_over, log.reason = True, reason
+        log.tailer.close()
+
+    def _told_end(self, attempt: str, logs: list[JobLog], now: int) -> SourceStatus:
+        reason = next((log.reason for log in logs if log.reason is not None), None)
+        if not logs:
+            reason = "Slurm names no output file"
+        return SourceStatus(
+            source=log_source(attempt),
+            cluster=self.cluster,
+            event_time=now,
+            observed_at=now,
+            status=Health.HEALTHY if reason is None else Health.UNKNOWN,
+            reason=reason or LOG_ENDED,
+        )
+
+    def _take(self, path: str, log: JobLog, result: TailResult, now: int) -> Iterator[Landing]:
+        for block in result.blocks:
+            yield LineBatch(
+                block=block,
+                attempt=log.attempt,
+                stream=log.stream,
+                observed_at=now,
+                cluster=self.cluster,
+            )
+        self._note(path)
+        source = log_source(log.attempt, path)
+        status = result.status(source, cluster=self.cluster, observed_at=now)
+        if log.told != (status.status, status.reason):
+            log.told = (status.status, status.reason)
+            yield status
+
+    def _note(self, path: str) -> None:
+        log = self._logs[path]
+        position = f"{log.attempt} {log.tailer.position.to_text()}"
+        if position != log.noted:
+            log.noted = self.positions[file_source(path)] = position
+
+
+def file_source(path: str) -> str:
+    """Name under which the position of an output file is kept in the lake."""
+    return f"file {path}"
+
+
+def split_position(text: str) -> tuple[str, TailPosition]:
+    """Read a kept position: the attempt it was read for, and where the reading stood.
+
+    Raises
+    ------
+    InputError
+        For any other text.
+    """
+    attempt, _, position = text.partition(" ")
+    return attempt, TailPosition.from_text(position)
+
+
+def job_paths(std_out: str | None, std_err: str | None) -> list[tuple[str, str]]:
+    """Return the output files of a job, each with its stream.
+
+    >>> job_paths("/logs/a.out", "/logs/a.out"), job_paths("/logs/a.out", "/dev/null")
+    ([('/logs/a.out', 'stdout')], [('/logs/a.out', 'stdout')])
+    """
+    named = ((std_out, "stdout"), (std_err, "stderr"))
+    paths: dict[str, str] = {}
+    for path, stream in named:
+        if path is not None and path != "/dev/null":
+            paths.setdefault(str(Path(path)), stream)
+    return list(paths.items())

@@ -1,0 +1,233 @@
+"""What snapshots of the scheduler say, as changes: events to land, and records of attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.events import SchedulerEvent
+from relume.identity import AttemptId, read_comment, run_name
+from relume.models.policy.decide import UNKNOWN_STATE
+from relume.serve.ledger import AttemptRecord
+from relume.serve.live.book import AttemptBook
+from relume.slurm.job import ENDED_STATES, HELD_STATES, SlurmJob, SlurmSnapshot
+
+GONE_SECONDS = 30.0
+"""How long a job may be missing in the snapshots before its attempt counts as over."""
+SOURCE = "slurm"
+_NOT_STARTED = HELD_STATES | {"CONFIGURING"}
+Lookup = Callable[[str, str], AttemptRecord | None]
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a snapshot led to.
+
+    Attributes
+    ----------
+    attempts
+        The attempt that each job id is.
+    events
+        What changed of attempts that had started, to land in this order.
+    records
+        The attempts that changed in any way, as they are now.
+    running
+        All attempts that run.
+    gone
+        Attempts whose jobs Slurm doesn't know any more.
+    """
+
+    attempts: dict[str, str] = field(default_factory=dict)
+    events: list[SchedulerEvent] = field(default_factory=list)
+    records: list[AttemptRecord] = field(default_factory=list)
+    running: list[AttemptRecord] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Known:
+    record: AttemptRecord
+    seen_at: int
+    event: SchedulerEvent | None = None
+
+
+@dataclass(slots=True)
+class ClusterJobs:
+    """The jobs of one cluster as they were last seen.
+
+    Parameters
+    ----------
+    cluster
+        Slurm's ClusterName.
+    lookup
+        Asked about each job id that is new here: the newest attempt that the ledger has of it.
+    born_at
+        When the service first ran: what had ended before was never its business.
+    """
+
+    cluster: str
+    lookup: Lookup
+    born_at: int
+    _book: AttemptBook = field(init=False)
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._book = AttemptBook(self.cluster)
+
+    def know(self, record: AttemptRecord, now: int) -> None:
+        """Take an attempt that the ledger remembers from before a restart of the service."""
+        attempt = AttemptId.parse(record.attempt)
+        self._book.know(attempt)
+        self._known[attempt.job_key.job_id] = _Known(record, now)
+
+    def take(self, snapshot: SlurmSnapshot) -> Taken:
+        """Compare a snapshot with what was known, and remember it."""
+        taken = Taken()
+        for job in snapshot.jobs:
+            self._recall(job, snapshot.taken_at)
+            attempt = self._book.name(job)
+            if attempt is not None:
+                taken.attempts[job.job_id] = str(attempt)
+                self._take_job(job, attempt, snapshot.taken_at, taken)
+        self._take_missing(snapshot, taken)
+        return taken
+
+    def _recall(self, job: SlurmJob, now: int) -> None:
+        if job.job_id in self._known:
+            return
+        record = self.lookup(self.cluster, job.job_id)
+        if record is not None:
+            self.know(record, now)
+
+    def _take_job(self, job: SlurmJob, attempt: AttemptId, now: int, taken: Taken) -> None:
+        known = self._known.get(job.job_id)
+        if known is not None and known.record.attempt != str(attempt):
+            self._end_before(known, job, attempt, now, taken)
+            known = None
+        record = _record(job, attempt, None if known is None else known.record)
+        event = None if record.state in _NOT_STARTED else _event(job, record, now)
+        is_old = known is None and record.ended and (job.end_time or now) < self.born_at
+        if is_old:
+            known = _Known(record, now, event)  # over before this service was there
+        if known is None or known.record != record:
+            taken.records.append(record)
+        if event is not None and not _is_told(event, known):
+            taken.events.append(event)
+        if record.start_time is not None and not record.ended and event is not None:
+            taken.running.append(record)
+        self._known[job.job_id] = _Known(record, now, event)
+
+    def _end_before(
+        self, known: _Known, job: SlurmJob, attempt: AttemptId, now: int, taken: Taken
+    ) -> None:
+        """End the attempt that another one of the same job id has followed."""
+        before = known.record
+        if before.ended:
+            return
+        is_requeue = AttemptId.parse(before.attempt).job_key == attempt.job_key
+        ended = replace(
+            before,
+            ended=True,
+            state="REQUEUED" if is_requeue else UNKNOWN_STATE,
+            reason=job.reason if is_requeue else "its job id was given out again",
+            # Of a held job Slurm still shows how the attempt before ended.
+            exit_code=job.exit_code if is_requeue else None,
+            signal=job.signal if is_requeue else None,
+            end_time=job.submit_time if is_requeue else None,
+        )
+        self._end(ended, known, now, taken)
+
+    def _take_missing(self, snapshot: SlurmSnapshot, taken: Taken) -> None:
+        shown = {job.job_id for job in snapshot.jobs}
+        for job_id, known in list(self._known.items()):
+            if job_id in shown:
+                continue
+            missing = snapshot.taken_at - known.seen_at
+            if missing <= GONE_SECONDS * MICROSECONDS_PER_SECOND:
+                continue
+            del self._known[job_id]
+            taken.gone.append(known.record.attempt)
+            if not known.record.ended:
+                reason = "Slurm doesn't know the job any more"
+                gone = replace(known.record, ended=True, state=UNKNOWN_STATE, reason=reason)
+                self._end(gone, known, snapshot.taken_at, taken)
+
+    def _end(self, record: AttemptRecord, known: _Known, now: int, taken: Taken) -> None:
+        taken.records.append(record)
+        if record.start_time is None and known.event is None:
+            return  # it never ran
+        taken.events.append(
+            SchedulerEvent(
+                source=SOURCE,
+                cluster=self.cluster,
+                event_time=now if record.end_time is None else record.end_time,
+                observed_at=now,
+                attempt=record.attempt,
+                state=record.state,
+                nodes=record.nodes,
+                exit_code=record.exit_code,
+                signal=record.signal,
+                reason=record.reason,
+                user=record.user,
+                comment=None if known.event is None else known.event.comment,
+            )
+        )
+
+
+def _record(job: SlurmJob, attempt: AttemptId, before: AttemptRecord | None) -> AttemptRecord:
+    opt_in = read_comment(job.comment)
+    waits = job.state in _NOT_STARTED
+    old = before or AttemptRecord(attempt=str(attempt), run="", state=job.state)
+    # While COMPLETING only those nodes are left that have something to clean up.
+    nodes = old.nodes if job.state == "COMPLETING" else job.nodes
+    return replace(
+        old,
+        run=run_name(opt_in, attempt.job_key),
+        state=job.state,
+        reason=job.reason,
+        ended=job.state in ENDED_STATES,
+        opted_in=opt_in.opted_in,
+        raw_job_id=job.raw_job_id,
+        user=job.user,
+        partition=job.partition,
+        name=job.name,
+        nodes=nodes or old.nodes,
+        submit_time=job.submit_time,
+        start_time=job.start_time or old.start_time,
+        end_time=job.end_time or old.end_time,
+        exit_code=None if waits else job.exit_code,
+        signal=None if waits else job.signal,
+        std_out=job.std_out or old.std_out,
+        std_err=job.std_err or old.std_err,
+        work_dir=job.work_dir or old.work_dir,
+    )
+
+
+def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
+    began = record.end_time if record.ended else record.start_time
+    return SchedulerEvent(
+        source=SOURCE,
+        cluster=AttemptId.parse(record.attempt).job_key.cluster,
+        event_time=now if began is None else began,
+        observed_at=now,
+        attempt=record.attempt,
+        state=record.state,
+        nodes=record.nodes,
+        exit_code=record.exit_code,
+        signal=record.signal,
+        reason=record.reason,
+        time_limit_seconds=job.time_limit_seconds,
+        requeue=job.requeue,
+        comment=job.comment,
+        user=job.user,
+        exclude_nodes=job.exclude_nodes,
+        required_nodes=job.required_nodes,
+        num_nodes=job.num_nodes,
+    )
+
+
+def _is_told(event: SchedulerEvent, known: _Known | None) -> bool:
+    """Whether nothing but the time has changed."""
+    told = None if known is None else known.event
+    return told is not None and replace(event, observed_at=None) == replace(told, observed_at=None)

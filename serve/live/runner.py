@@ -1,0 +1,135 @@
+"""The live runner: a step a tick in one thread, snapshots handed in by the API's threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.errors import InputError, RelumeError, UnreachableError
+from relume.serve.api.ports import AttemptView, PartStatus
+from relume.serve.ledger import AttemptRecord
+from relume.serve.live.session import Session
+from relume.serve.live.surroundings import Surroundings
+from relume.slurm.job import SlurmSnapshot
+from relume.verdict import Health
+
+log = logging.getLogger(__name__)
+STALE_SECONDS = 60.0
+"""After so long without a snapshot nobody knows any more which jobs run."""
+
+
+class Runner:
+    """Keeps a session going, whatever happens to it. Thread-safe.
+
+    Raises
+    ------
+    RelumeError
+        When lake or ledger can't be opened at the start.
+    """
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._error: str | None = None
+        self._snapshot_at: int | None = None
+        self._stepped_at: int | None = None
+        self._session: Session | None = Session(around)
+
+    def run(self, stop: threading.Event) -> None:
+        """Do a step a tick, and one at once when a snapshot brought something, until `stop`."""
+        while not stop.is_set():
+            self._wake.clear()
+            self.step()
+            self._wake.wait(self._around.options.tick_seconds)
+        with self._lock:
+            if self._session is not None:
+                self._session.flush()
+
+    def stop(self, stop: threading.Event) -> None:
+        """Set `stop` and don't wait for the next tick."""
+        stop.set()
+        self._wake.set()
+
+    def step(self) -> None:
+        """Do one step; one that fails is begun again from what is durable."""
+        with self._lock, self._around.metrics.step_seconds.time():
+            try:
+                self._stepped_at = self._open().step()
+            except Exception as error:  # noqa: BLE001 - the next step may get over it
+                self._fail(error)
+            else:
+                self._error = None
+
+    def on_scheduler(self, snapshot: SlurmSnapshot) -> Mapping[str, str]:
+        """Take a snapshot in; return the attempt of each job when all of it is durable.
+
+        Raises
+        ------
+        InputError
+            For a snapshot of another cluster.
+        UnreachableError
+            When it can't be made durable.
+        """
+        with self._lock:
+            try:
+                taken = self._open().take(snapshot)
+            except InputError:
+                raise
+            except Exception as error:  # the controller sends the next one soon
+                self._fail(error)
+                raise UnreachableError("the snapshot", found=str(error)) from error
+            self._snapshot_at = self._around.clock.now()
+        if taken.events:
+            self._wake.set()
+        return taken.attempts
+
+    def view(self, record: AttemptRecord) -> AttemptView:
+        """Return an attempt of the ledger with what is known of it right now."""
+        with self._lock:
+            return self._open().books.view(record)
+
+    def readiness(self) -> Mapping[str, PartStatus]:
+        """Return how reading and judging, and the word of the scheduler, are."""
+        now, tick = self._around.clock.now(), self._around.options.tick_seconds
+        runner = _freshness(self._stepped_at, now, max(10.0, 10 * tick), "no step yet")
+        if self._error is not None:
+            runner = PartStatus(Health.UNHEALTHY, self._error)
+        hint = "no snapshot yet: is `relume control` running?"
+        return {
+            "runner": runner,
+            "scheduler": _freshness(self._snapshot_at, now, STALE_SECONDS, hint),
+        }
+
+    def close(self) -> None:
+        """Let go of the lake and of every file."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+            self._session = None
+
+    def _open(self) -> Session:
+        if self._session is None:
+            self._session = Session(self._around)
+        return self._session
+
+    def _fail(self, error: Exception) -> None:
+        """Drop a session of which nobody knows what it took in."""
+        known = isinstance(error, RelumeError)
+        words = str(error) if known else f"{type(error).__name__}: {error}"
+        if words != self._error:
+            log.error("%s", words, exc_info=None if known else error)
+        self._error = words
+        self._around.metrics.failures.inc()
+        self.close()
+
+
+def _freshness(at: int | None, now: int, seconds: float, never: str) -> PartStatus:
+    if at is None:
+        return PartStatus(Health.UNKNOWN, never)
+    age = (now - at) / MICROSECONDS_PER_SECOND
+    if age > seconds:
+        return PartStatus(Health.UNHEALTHY, f"nothing for {age:.0f} s")
+    return PartStatus(Health.HEALTHY)

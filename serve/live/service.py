@@ -1,0 +1,165 @@
+"""The service as a process: one runner thread, one HTTP server, one data folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import secrets
+import socket
+import threading
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from relume.clock import SystemClock
+from relume.errors import ConfigError, UnreachableError
+from relume.serve.api import Role, Tokens, create_app, read_tokens
+from relume.serve.configured import analyzer_of
+from relume.serve.ledger import Ledger, sqlite_url
+from relume.serve.live.kernel import NODE
+from relume.serve.live.metrics import RunnerMetrics
+from relume.serve.live.options import RunnerOptions
+from relume.serve.live.runner import Runner
+from relume.serve.live.surroundings import Surroundings
+from relume.settings import ServeSettings, Settings
+
+log = logging.getLogger(__name__)
+LAKE, LEDGER, TOKEN_FILE = "lake", "ledger.db", "control.token"
+
+
+def run_service(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises
+    ------
+    ConfigError
+        For settings that don't fit together, and for a data folder that can't be used.
+    UnreachableError
+        When the address is taken, or the ledger locked.
+    """
+    serve = settings.serve
+    _require(serve)
+    folder = Path(serve.folder)
+    _make(folder)
+    tokens = _tokens(serve, folder)
+    _allow_many_files()
+    registry, clock = CollectorRegistry(), SystemClock()
+    with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
+        runner = Runner(
+            Surroundings(
+                lake=folder / LAKE,
+                ledger=ledger,
+                options=RunnerOptions.of(settings),
+                analyzer=analyzer_of(settings),
+                clock=clock,
+                metrics=RunnerMetrics(registry),
+            )
+        )
+        app = create_app(
+            ledger,
+            clock=clock,
+            tokens=tokens,
+            readiness=runner.readiness,
+            on_scheduler=runner.on_scheduler,
+            attempts_view=runner.view,
+            registry=registry,
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+        )
+        stop = threading.Event()
+        thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
+        thread.start()
+        try:
+            server.run(sockets=[listener])
+        finally:
+            runner.stop(stop)
+            thread.join()
+            runner.close()
+
+
+def _require(serve: ServeSettings) -> None:
+    if not serve.log_roots:
+        raise ConfigError(
+            "serve.log_roots",
+            found="none",
+            expected="the folders below which jobs write their output",
+            hint="name them, for example --log-root /home --log-root /scratch",
+        )
+    for path in serve.kernel_logs:
+        if NODE not in path:
+            raise ConfigError(
+                f"serve.kernel_logs {path!r}",
+                found=f"no {NODE} in it",
+                expected=f"a path such as /var/log/hosts/{NODE}/kern.log",
+            )
+    if not _is_loopback(serve.listen) and not serve.control_token_file:
+        raise ConfigError(
+            f"serve.listen {serve.listen!r}",
+            found="an address that others reach, and no serve.control_token_file",
+            expected="a token file of your own, or 127.0.0.1",
+            hint="make a token with: openssl rand -hex 32",
+        )
+
+
+def _tokens(serve: ServeSettings, folder: Path) -> Tokens:
+    """Read the control tokens; without a file of the site's make one, once."""
+    if serve.control_token_file:
+        return read_tokens({Role.CONTROL: Path(serve.control_token_file)})
+    path = folder / TOKEN_FILE
+    if not path.exists():
+        new = path.with_name(f"{TOKEN_FILE}.new")
+        new.unlink(missing_ok=True)
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+        new.rename(path)
+        log.info("made a control token: relume control --token-file %s", path)
+    return read_tokens({Role.CONTROL: path})
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"serve.folder {folder}",
+            found=error.strerror or str(error),
+            expected="a folder that can be made and written to",
+        ) from error
+
+
+def _listen(address: str) -> socket.socket:
+    """Bind first: a second service must not get as far as the lake."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, int(port)))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise UnreachableError(
+            f"serve.listen {address}",
+            found=str(error),
+            expected="an address of this host and a free port",
+            hint="is `relume serve` running already?",
+        ) from error
+    return listener
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _allow_many_files() -> None:
+    """Each log that is read takes a descriptor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

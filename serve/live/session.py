@@ -1,0 +1,210 @@
+"""One live run from its lake on: scheduler and logs in, landed and judged, Advice out.
+
+Nothing is published before the landings that led to it are durable. So a run that ends at any point
+is gone on with by a new session: it judges again what the lake holds, comes to the same Advice, and
+the ledger has it already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.errors import InputError
+from relume.events import SourceStatus, Tick
+from relume.ingest.lake import LakeReader, LakeWriter, Landing
+from relume.serve.ledger import AttemptRecord
+from relume.serve.live.bookkeeping import Bookkeeper
+from relume.serve.live.follow import JobLogs, job_paths
+from relume.serve.live.jobs import ClusterJobs, Taken
+from relume.serve.live.judge import Judge
+from relume.serve.live.kernel import KernelLogs
+from relume.serve.live.owners import opener_of
+from relume.serve.live.surroundings import Surroundings
+from relume.slurm.job import SlurmSnapshot
+
+COMMIT_SECONDS = 5.0
+"""How long lines and ticks that led to nothing may wait for their commit: each costs an fsync."""
+_JUDGE, _BORN = "judge", "born"
+"""Positions in the lake: the commit after which a restart judges again; the first start."""
+
+
+class Session:
+    """Sources, lake, judge and ledger of one cluster. Not thread-safe.
+
+    After an error of `step` or `take` it is of no more use: close it and open another one.
+
+    Raises
+    ------
+    RelumeError
+        When lake or ledger can't be opened, from every method when they can't be written.
+    """
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around, self._options = around, around.options
+        self._now = 0
+        self._lake = LakeWriter(around.lake, clock=around.clock)
+        try:
+            positions = self._lake.positions
+            self._born_is_new = _BORN not in positions
+            self._born_at = int(positions.get(_BORN, self.time()))
+            self._judge = Judge(around.analyzer, self._options.watch, self._options.zone)
+            self._books = Bookkeeper(around.ledger, self._judge, around.metrics)
+            self._began: dict[str, int] = {}
+            self._replay(int(positions.get(_JUDGE, "0")))
+            self._committed_at = self._now
+            self.cluster = self._options.cluster or self._watched_cluster()
+            self._jobs = self._new_jobs()
+            files = {name: text for name, text in positions.items() if name[:5] == "file "}
+            self._logs = JobLogs(self.cluster, files)
+            self._books.landed_bytes = self._logs.landed_bytes
+            kernel = {name: text for name, text in positions.items() if name[:7] == "kernel "}
+            self._kernel = KernelLogs(self.cluster, self._options.kernel_logs, kernel)
+            self._resume()
+        except BaseException:
+            self._lake.close()
+            raise
+        self._sees_scheduler = False
+
+    def time(self) -> int:
+        """Return the machine's time, but never one that was before, nor the same twice."""
+        self._now = max(self._around.clock.now(), self._now + 1)
+        return self._now
+
+    def step(self) -> int:
+        """Read what is new, land it with a tick, judge it, publish; return the time."""
+        now = self.time()
+        landings: list[Landing] = []
+        if self._sees_scheduler:  # before, nobody knows whose the lines are
+            landings += self._logs.poll(now)
+            landings += self._kernel.poll(now)
+        landings.append(Tick(event_time=now, observed_at=now, cluster=self.cluster))
+        self._land(landings, force=any(isinstance(one, SourceStatus) for one in landings))
+        self._around.metrics.note_step(now, len(self._judge.watches), len(self._logs))
+        return now
+
+    def take(self, snapshot: SlurmSnapshot) -> Taken:
+        """Take a snapshot in; all that it says is durable then.
+
+        Raises
+        ------
+        InputError
+            For a snapshot of another cluster; nothing of it is taken in.
+        """
+        self._require_cluster(snapshot.cluster)
+        self.time()
+        taken = self._jobs.take(snapshot)
+        self._land(taken.events, force=bool(taken.events))
+        self._books.put_records(taken.records)
+        self._follow(taken, snapshot.taken_at)
+        self._logs.forget(taken.gone)
+        self._sees_scheduler = True
+        return taken
+
+    @property
+    def books(self) -> Bookkeeper:
+        """What knows of attempts and their logs."""
+        return self._books
+
+    def flush(self) -> None:
+        """Commit what was appended; then tell what it led to."""
+        positions = {**self._logs.positions, **self._kernel.positions, _JUDGE: self._horizon()}
+        if self._born_is_new:
+            positions[_BORN] = str(self._born_at)
+        landed = self._lake.commit(positions)
+        self._committed_at, self._born_is_new = self._now, False
+        self._logs.positions, self._kernel.positions = {}, {}
+        for name in self._judge.watches:
+            self._began.setdefault(name, landed.sequence)
+        self._around.metrics.landed_rows.inc(landed.rows)
+        self._books.publish()
+        if self._books.retired:
+            self._books.retired.clear()
+            self._kernel.use(self._nodes())
+
+    def close(self) -> None:
+        """Let go of the lake and of every file; what was not committed is read again."""
+        self._logs.close()
+        self._kernel.close()
+        self._lake.close()
+
+    def _land(self, landings: Sequence[Landing], *, force: bool) -> None:
+        self._lake.append(landings)
+        advice = [one for landing in landings for one in self._judge.take(landing)]
+        self._books.take(advice)
+        waited = self._now - self._committed_at >= COMMIT_SECONDS * MICROSECONDS_PER_SECOND
+        if force or advice or waited:
+            self.flush()
+        self._books.note_progress(self._now)
+
+    def _horizon(self) -> str:
+        """The commit after which everything is needed to go on with the present attempts."""
+        for name in [name for name in self._began if name not in self._judge.watches]:
+            del self._began[name]
+        # An attempt that began since the last commit comes with the next one.
+        return str(min(self._began.values(), default=self._lake.sequence + 1) - 1)
+
+    def _follow(self, taken: Taken, asked_at: int) -> None:
+        for record in (*taken.running, *taken.records):
+            if record.start_time is None or record.attempt not in self._judge.watches:
+                continue
+            opener = opener_of(record.user, self._options.log_roots)
+            for path, stream in job_paths(record.std_out, record.std_err):
+                if not record.ended:
+                    self._logs.still_running(record.attempt, path, asked_at)
+                self._logs.follow(record.attempt, path, stream, opener)
+            if record.ended:
+                self._logs.end(record.attempt, self._now)
+        if taken.records:
+            self._kernel.use(self._nodes())
+
+    def _nodes(self) -> set[str]:
+        """The nodes of the attempts that are watched: those just ended, too."""
+        return {node for watch in self._judge.watches.values() for node in watch.run_nodes}
+
+    def _require_cluster(self, cluster: str) -> None:
+        if not self.cluster:
+            self.cluster = self._logs.cluster = self._kernel.cluster = cluster
+            self._jobs = self._new_jobs()
+        if cluster != self.cluster:
+            raise InputError(
+                "snapshot of the scheduler",
+                found=f"cluster {cluster!r}",
+                expected=f"{self.cluster!r}, which this service watches",
+                hint="give each cluster a service and a data folder of its own; see cluster.name",
+            )
+
+    def _new_jobs(self) -> ClusterJobs:
+        return ClusterJobs(self.cluster, self._around.ledger.newest_attempt, self._born_at)
+
+    def _watched_cluster(self) -> str:
+        return next((watch.run.cluster for watch in self._judge.watches.values()), "")
+
+    def _replay(self, horizon: int) -> None:
+        if self._lake.sequence == 0:
+            return
+        reader = LakeReader(self._around.lake, zone=self._options.zone)
+        for commit in reader.commits(horizon):
+            for landing in reader.landings_of(commit):
+                if isinstance(landing, Tick):
+                    self._now = max(self._now, landing.event_time)
+                self._books.take(self._judge.take(landing))
+            for name in self._judge.watches:
+                self._began.setdefault(name, commit.sequence)
+        self._books.publish()
+
+    def _resume(self) -> None:
+        """Go on with the logs of the attempts that were watched before."""
+        for record in self._books.recover():
+            if not self._judge.watches[record.attempt].landed:
+                self._resume_logs(record)
+            if not record.ended:
+                self._jobs.know(record, self._now)
+        self._kernel.use(self._nodes())
+
+    def _resume_logs(self, record: AttemptRecord) -> None:
+        opener = opener_of(record.user, self._options.log_roots)
+        for path, stream in job_paths(record.std_out, record.std_err):
+            self._logs.follow(record.attempt, path, stream, opener)
+        if record.ended or self._judge.watches[record.attempt].ended_at is not None:
+            self._logs.end(record.attempt, self._now)
