@@ -78,11 +78,14 @@ class JobLogs:
     def __len__(self) -> int:
         return sum(not log.is_over for log in self._logs.values())
 
+    def reads(self, attempt: str, path: str) -> bool:
+        """Whether `path` is, or was last, read for `attempt`."""
+        log = self._logs.get(path)
+        return log is not None and log.attempt == attempt
+
     def follow(self, attempt: str, path: str, stream: str, opener: Opener) -> None:
-        """Read `path` for `attempt`, as soon as the attempt before it is read to its end."""
+        """Read `path` for an attempt that doesn't yet, as soon as the one before is read up."""
         before = self._logs.get(path)
-        if before is not None and before.attempt == attempt:
-            return
         self._next[path] = _Successor(attempt, stream, opener)
         if before is not None and not before.is_over:
             self.end(before.attempt, 0)  # somebody else writes there now: there is no time left

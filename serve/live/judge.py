@@ -74,6 +74,7 @@ class Judge:
     retired: Callable[[AttemptWatch], None] = lambda _: None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
+    _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
     _now: int = 0
 
@@ -165,8 +166,9 @@ class Judge:
         attempt = AttemptId.parse(event.attempt)
         opt_in = read_comment(event.comment)
         run = RunKey(event.cluster, event.user, run_name(opt_in, attempt.job_key))
-        for earlier in self.watches.values():  # those that are not retired yet
-            self._histories.put(earlier.run, earlier.attempt, earlier.outcome())
+        for name in self._of_run.get(run, ()):  # those that are not retired yet
+            earlier = self.watches[name]
+            self._histories.put(run, earlier.attempt, earlier.outcome())
         while len(self.watches) >= MAX_ATTEMPTS:
             self._retire(next(iter(self.watches)))
         settings = self.settings
@@ -183,10 +185,14 @@ class Judge:
         )
         watch.start(self._now if event.event_time is None else event.event_time)
         self.watches[event.attempt] = watch
+        self._of_run.setdefault(run, set()).add(event.attempt)
         return watch
 
     def _retire(self, name: str) -> None:
         watch = self.watches.pop(name)
+        self._of_run[watch.run].discard(name)
+        if not self._of_run[watch.run]:
+            del self._of_run[watch.run]
         self._histories.put(watch.run, watch.attempt, watch.outcome())
         self.retired(watch)
 

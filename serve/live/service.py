@@ -6,6 +6,7 @@ import logging
 import os
 import resource
 import secrets
+import signal
 import socket
 import threading
 from ipaddress import ip_address
@@ -73,6 +74,10 @@ def run_service(settings: Settings) -> None:
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # The server has handlers of its own while it runs; it raises the signal again after
+            # that, and what is below must still be done.
+            signal.signal(number, lambda *_: None)
         try:
             server.run(sockets=[listener])
         finally:

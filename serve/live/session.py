@@ -148,15 +148,20 @@ class Session:
         for record in (*taken.running, *taken.records):
             if record.start_time is None or record.attempt not in self._judge.watches:
                 continue
-            opener = opener_of(record.user, self._options.log_roots)
-            for path, stream in job_paths(record.std_out, record.std_err):
+            self._follow_logs(record)
+            for path, _ in job_paths(record.std_out, record.std_err):
                 if not record.ended:
                     self._logs.still_running(record.attempt, path, asked_at)
-                self._logs.follow(record.attempt, path, stream, opener)
             if record.ended:
                 self._logs.end(record.attempt, self._now)
         if taken.records:
             self._kernel.use(self._nodes())
+
+    def _follow_logs(self, record: AttemptRecord) -> None:
+        for path, stream in job_paths(record.std_out, record.std_err):
+            if not self._logs.reads(record.attempt, path):
+                opener = opener_of(record.user, self._options.log_roots)
+                self._logs.follow(record.attempt, path, stream, opener)
 
     def _nodes(self) -> set[str]:
         """The nodes of the attempts that are watched: those just ended, too."""
@@ -203,8 +208,6 @@ class Session:
         self._kernel.use(self._nodes())
 
     def _resume_logs(self, record: AttemptRecord) -> None:
-        opener = opener_of(record.user, self._options.log_roots)
-        for path, stream in job_paths(record.std_out, record.std_err):
-            self._logs.follow(record.attempt, path, stream, opener)
+        self._follow_logs(record)
         if record.ended or self._judge.watches[record.attempt].ended_at is not None:
             self._logs.end(record.attempt, self._now)

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from relume.errors import InputError, UnreachableError
 from relume.serve import ledger as ledger_package
 from relume.serve.ledger.errors import AdviceConflictError, ConflictError
 from relume.serve.ledger.tables import METADATA
+from relume.serve.live.metrics import RunnerMetrics
 from serving import Service
 
 
@@ -33,7 +35,10 @@ def test_every_problem_is_described_and_no_other(repository: Path) -> None:
 def test_every_metric_is_described_and_no_other(repository: Path, service: Service) -> None:
     page = (repository / "docs/api.md").read_text()
     named = set(re.findall(r"^\| `(relume_\w+)` \|", page, re.MULTILINE))
-    printed = re.findall(r"^# HELP (\w+)", service.open.get("/metrics").text, re.MULTILINE)
+    runner = CollectorRegistry()
+    RunnerMetrics(runner)
+    text = service.open.get("/metrics").text + generate_latest(runner).decode()
+    printed = re.findall(r"^# HELP (\w+)", text, re.MULTILINE)
     assert named == {name for name in printed if not name.endswith("_created")}
 
 

@@ -1,0 +1,118 @@
+"""`relume serve` as a process: what it refuses, what it makes, and how it ends."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from relume.cli import app
+
+RELUME = (sys.executable, "-m", "relume")
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["serve", *arguments])
+    assert result.exception is not None
+    return str(result.exception)
+
+
+def test_without_a_log_root_it_says_what_to_name(tmp_path: Path) -> None:
+    assert "--log-root" in refused("--folder", str(tmp_path))
+
+
+def test_a_kernel_log_without_a_node_is_refused(tmp_path: Path) -> None:
+    words = refused("--folder", str(tmp_path), "--log-root", "/x", "--kernel-log", "/var/log/kern")
+    assert "{node}" in words
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:8470", "[::]:8470", "gateway:8470"])
+def test_an_open_address_needs_a_token_file(tmp_path: Path, address: str) -> None:
+    words = refused("--folder", str(tmp_path), "--log-root", "/x", "--listen", address)
+    assert "serve.control_token_file" in words
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words = refused("--folder", str(tmp_path / "file" / "data"), "--log-root", "/x")
+    assert "serve.folder" in words
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def service(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    address = f"127.0.0.1:{port}"
+    arguments = ("serve", "--folder", folder, "--log-root", folder, "--listen", address)
+    with subprocess.Popen([*RELUME, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_start(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if "startup complete" in line:
+            return said
+    pytest.fail(f"it ended: {said}")
+
+
+def test_it_makes_its_token_answers_and_ends_when_told_to(tmp_path: Path) -> None:
+    port = free_port()
+    with service(tmp_path, port) as process:
+        said = wait_for_start(process)
+        token = tmp_path / "control.token"
+        assert str(token) in said
+        assert token.stat().st_mode & 0o777 == 0o600
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            assert client.get("/healthz").json() == {"status": "ok"}
+            ready = client.get("/readyz")
+            assert ready.status_code == 503
+            assert "relume control" in ready.json()["parts"]["scheduler"]["reason"]
+            body = {"holder": "me", "ttl_seconds": 5}
+            assert client.put("/v1/controllers/lab", json=body).status_code == 401
+            headers = {"Authorization": f"Bearer {token.read_text().strip()}"}
+            assert client.put("/v1/controllers/lab", json=body, headers=headers).is_success
+            metrics = client.get("/metrics").text
+            assert re.search(r"^relume_tick_timestamp_seconds \d", metrics, re.MULTILINE)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_second_one_says_that_the_address_is_taken(tmp_path: Path) -> None:
+    port = free_port()
+    with service(tmp_path, port) as process:
+        wait_for_start(process)
+        arguments = ("serve", "--folder", str(tmp_path / "b"), "--log-root", "/x")
+        command = [*RELUME, *arguments, "--listen", f"127.0.0.1:{port}"]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert second.returncode == 3
+        assert "running already" in second.stderr
+
+
+def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+    with service(tmp_path, free_port()) as process:
+        wait_for_start(process)
+        arguments = ("serve", "--folder", str(tmp_path), "--log-root", "/x")
+        command = [*RELUME, *arguments, "--listen", f"127.0.0.1:{free_port()}"]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert second.returncode in {2, 3}
+        assert "another process that writes to it" in second.stderr

@@ -1,0 +1,265 @@
+"""A live run over real files: whose lines are whose, what is decided, and any restart between."""
+
+from __future__ import annotations
+
+import pytest
+
+from controlling import SECOND, T0
+from living import Live
+from relume.advice import Mode, comparable
+from relume.errors import InputError
+from relume.serve.ledger import Milestone
+from relume.slurm.job import SlurmSnapshot
+
+SECONDS = T0 // SECOND
+FIRST, SECOND_TRY = f"{SECONDS}.0", f"{SECONDS}.1"
+ERROR = ("[rank1]: Traceback (most recent call last):", "[rank1]: KeyError: 'vocab'")
+
+
+def start(live: Live, steps: int = 20) -> None:
+    live.clock.advance(2)
+    live.write("starting", mode="w")
+    live.tell(live.job())
+    live.train(steps)
+
+
+def fail(live: Live, count: int = 0) -> None:
+    live.write(*ERROR)
+    live.tick()
+    live.tell(live.held(count + 1))
+    live.tick(2)
+
+
+def test_a_failed_attempt_is_advised_at_once_and_settled_when_its_log_is_read(live: Live) -> None:
+    start(live)
+    live.write(*ERROR)
+    live.tick()
+    assert live.advice() == [(FIRST, 1, "RESTART", False)]
+    live.tell(live.held(1))
+    live.tick(2)
+    assert live.advice() == [(FIRST, 1, "RESTART", False), (FIRST, 2, "RESTART", True)]
+    record = live.record(0)
+    assert record.ended
+    assert record.landed.complete
+    assert record.landed.bytes == live.out.stat().st_size
+    assert (record.first_step, record.last_step) == (1, 20)
+    assert record.fingerprint is not None
+    assert record.nodes == ("node1", "node2")
+
+
+def test_a_healthy_job_gets_nothing(live: Live) -> None:
+    start(live, 60)
+    live.tell(live.end_of(0, "COMPLETED", exit_code=0))
+    live.tick(20)
+    assert live.advice() == []
+
+
+@pytest.mark.parametrize("appends", [False, True], ids=["truncated", "appended"])
+def test_the_next_attempt_gets_its_own_lines_only(live: Live, appends: bool) -> None:  # noqa: FBT001
+    start(live)
+    fail(live)
+    live.clock.advance(5)
+    live.write("starting again", mode="a" if appends else "w")
+    live.tell(live.runs(1))
+    live.train(20)
+    live.tell(live.end_of(1, "COMPLETED", exit_code=0, submit_time=live.clock.now()))
+    live.tick(2)
+    assert [one for one in live.advice() if one[0] == SECOND_TRY] == []
+    assert (live.record(1).first_step, live.record(1).last_step) == (21, 40)
+
+
+def test_lines_after_a_truncation_wait_until_the_scheduler_says_whose_they_are(live: Live) -> None:
+    start(live)
+    live.write("starting again", "iter 3: loss 3.9, time 1000.00ms", mode="w")
+    live.tick(3)
+    live.tell(live.runs(1))
+    live.tick(2)
+    assert live.record(0).last_step == 20
+    live.tell(live.end_of(1, submit_time=live.clock.now()))
+    live.tick(2)
+    assert (live.record(1).first_step, live.record(1).last_step) == (3, 3)
+
+
+def test_a_log_that_its_own_job_truncates_goes_on(live: Live) -> None:
+    start(live)
+    live.write("iter 21: loss 3.9, time 1000.00ms", mode="w")
+    live.tick(2)
+    live.tell(live.job())
+    live.tick(2)
+    live.tell(live.end_of(0))
+    live.tick(2)
+    assert live.record(0).last_step == 21
+
+
+def test_identical_failures_of_the_job_stop_it(live: Live) -> None:
+    start(live)
+    fail(live)
+    live.write("starting again", mode="w")
+    live.tell(live.runs(1))
+    live.tick(2)
+    fail(live, 1)
+    assert live.advice()[-1] == (SECOND_TRY, 2, "STOP", True)
+
+
+def test_a_fault_in_the_kernel_log_of_its_node_excludes_the_node(live: Live) -> None:
+    live.kernel.mkdir()
+    log = live.kernel / "node2.log"
+    log.write_text("2026-01-02T03:00:00+00:00 node2 kernel: usb 1-1: new device\n")
+    start(live)
+    with log.open("a") as file:
+        file.write(
+            "2026-01-02T03:04:28+00:00 node2 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=77, "
+            "name=python, GPU has fallen off the bus.\n"
+        )
+    live.write("srun: error: node2: task 1: Killed")
+    live.tick()
+    live.tell(live.held(1))
+    live.tick(2)
+    assert live.advice()[-1] == (FIRST, 2, "RESTART_EXCLUDING", True)
+    assert live.written()[-1].exclude_nodes == ("node2",)
+
+
+def test_a_fault_in_the_kernel_log_of_another_node_is_of_no_interest(live: Live) -> None:
+    live.kernel.mkdir()
+    start(live)
+    (live.kernel / "node3.log").write_text(
+        "2026-01-02T03:04:28+00:00 node3 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=77, "
+        "name=python, GPU has fallen off the bus.\n"
+    )
+    live.tick(3)
+    assert live.advice() == []
+
+
+def test_the_first_new_step_is_a_milestone(live: Live) -> None:
+    start(live)
+    fail(live)
+    live.write("starting again", mode="w")
+    live.tell(live.runs(1))
+    live.tick(3)
+    attempt = live.record(1).attempt
+    assert live.ledger.milestones(attempt) == []
+    live.train(2)
+    (reached,) = live.ledger.milestones(attempt)
+    assert reached.milestone is Milestone.PROGRESS_RESTORED
+    assert reached.advice_id == live.written()[-1].advice_id
+
+
+def test_a_job_that_did_not_opt_in_is_only_watched(live: Live) -> None:
+    live.clock.advance(2)
+    live.tell(live.job(comment=None))
+    live.write(*ERROR)
+    live.tick()
+    live.tell(live.held(1, comment=None))
+    live.tick(2)
+    assert {one.mode for one in live.written()} == {Mode.MONITOR}
+
+
+def test_a_log_that_may_not_be_read_is_no_hang(live: Live) -> None:
+    live.clock.advance(2)
+    elsewhere = live.path / "elsewhere.out"
+    elsewhere.write_text("starting\n")
+    live.tell(live.job(std_out=str(elsewhere)))
+    live.tick(300)
+    assert live.advice() == []
+    live.tell(live.end_of(0, std_out=str(elsewhere)))
+    live.tick(15)
+    assert live.advice()[-1] == (FIRST, 2, "RESTART", True)
+    assert not live.record(0).landed.complete
+
+
+def test_another_cluster_is_refused(live: Live) -> None:
+    live.tell(live.job())
+    other = SlurmSnapshot(cluster="other", taken_at=live.clock.now(), jobs=(), nodes=())
+    with pytest.raises(InputError, match="watches"):
+        live.session.take(other)
+
+
+def test_what_had_failed_before_the_service_was_there_is_not_its_business(live: Live) -> None:
+    live.write(*ERROR)
+    live.tell(live.end_of(0, end_time=T0 - 60 * SECOND))
+    live.tick(30)
+    assert live.advice() == []
+
+
+def test_a_job_that_slurm_forgets_is_only_observed(live: Live) -> None:
+    start(live)
+    live.write(*ERROR)
+    for _ in range(5):
+        live.tick(10)
+        live.tell()
+    assert live.record(0).state == "UNKNOWN"
+    assert live.advice()[-1][2:] == ("OBSERVE", True)
+
+
+def whole_story(live: Live, *, restarts: bool) -> None:
+    """Fail, be held, come back, fail again; with the service killed after every move."""
+
+    def pause() -> None:
+        if restarts:
+            live.restart()
+
+    start(live)
+    pause()
+    live.tell(live.job())
+    live.write(*ERROR)
+    pause()
+    live.tell(live.job())
+    live.tick()
+    pause()
+    live.tell(live.held(1))
+    pause()
+    live.tell(live.held(1))
+    live.tick(2)
+    pause()
+    live.write("starting again", mode="w")
+    live.tell(live.runs(1))
+    began = live.clock.now() // SECOND * SECOND
+    live.train(15)
+    pause()
+    live.tell(live.runs(1, submit_time=began, start_time=began))
+    live.train(5)
+    live.write("[rank0]: ValueError: loss is not finite")
+    live.tick()
+    pause()
+    live.tell(live.held(2))
+    live.tick(2)
+    pause()
+    live.tell(live.held(2))
+    live.tick(2)
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["one run", "killed after every move"])
+def test_the_advice_is_that_of_a_replay_however_often_the_service_was_killed(
+    live: Live,
+    restarts: bool,  # noqa: FBT001
+) -> None:
+    whole_story(live, restarts=restarts)
+    assert live.advice() == [
+        (FIRST, 1, "RESTART", False),
+        (FIRST, 2, "RESTART", True),
+        (SECOND_TRY, 1, "RESTART", False),
+        (SECOND_TRY, 2, "RESTART", True),
+    ]
+    assert [comparable(one) for one in live.written()] == live.replayed()
+    assert (live.record(1).first_step, live.record(1).last_step) == (21, 40)
+
+
+def test_a_restart_judges_again_only_what_the_present_attempts_need(live: Live) -> None:
+    whole_story(live, restarts=False)
+    live.tick(700)
+    horizon = int(live.session._lake.positions["judge"])  # noqa: SLF001 - what a restart reads
+    assert horizon >= live.session._lake.sequence - 1  # noqa: SLF001
+    live.restart()
+    live.write("starting again", mode="w")
+    live.tell(live.runs(2))
+    fail(live, 2)
+    assert live.written()[-1].budget.used == 0  # both attempts before had come further
+
+
+def test_the_time_in_which_nobody_looked_is_no_hang(live: Live) -> None:
+    start(live, 40)
+    live.clock.advance(3600)
+    live.restart()
+    live.tell(live.job())
+    live.tick(80)
+    assert live.advice() == []
