@@ -47,8 +47,11 @@ def _show(folder: Path, python: Path) -> int:
         (record,) = pool.run(iter([scenario.plan(1)]))
     _say(tell(record))
     _say(
-        f"\nlog of the job    {folder}/jobs/{record.job_id}.out\nkernel logs       {folder}/kernel/"
-        f"\nlake and ledger   {folder}/data/\nwords of the parts {folder}/logs/"
+        "\nSlurm makes a requeued job wait (6 s here), and PyTorch takes some seconds to start.\n\n"
+        f"the job's log      {folder}/jobs/{record.job_id}.out\n"
+        f"kernel logs        {folder}/kernel/\n"
+        f"lake and ledger    {folder}/data/\n"
+        f"logs of the parts  {folder}/logs/"
     )
     complaints = list(scenario.complaints(record))
     for words in complaints:

@@ -13,8 +13,9 @@ from relume.benchmarks.loop.daemon import Daemon
 from relume.errors import RelumeError
 
 TARGETS = ("serve", "control", "both")
-WAITS_SECONDS = (0.3, 5.0)
-"""Between two kills: some come while the last one is still being got over."""
+WAITS_SECONDS = (0.3, 9.0)
+"""Between two kills: some come while the last one is still being got over, most leave the time to
+start (some 3 s on two busy cores), so that a recovery is hit in each of its steps."""
 _POLL_SECONDS = 0.1
 
 

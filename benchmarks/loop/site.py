@@ -35,7 +35,6 @@ from relume.settings import to_toml
 
 CLUSTER = "lab"
 PARTITION = "main"
-_READY_SECONDS = 60.0
 _MARK = ".relume-site"
 """A file that says that a folder is ours, and may be emptied for the next run."""
 
@@ -114,8 +113,8 @@ class Site:
         self.control.start()
 
     def wait_until_ready(self) -> None:
-        """Wait until the service says that it is, and the controller has done a whole round."""
-        self.serve.wait_for(self._answers, what="relume serve to be ready", seconds=_READY_SECONDS)
+        """Wait until the service says that its parts are well and the controller speaks to it."""
+        self.serve.wait_for(lambda: self._answers("readyz"), what="relume serve to be ready")
         self.control.require()
 
     # --- inside ----------------------------------------------------------------------------------
@@ -147,8 +146,9 @@ class Site:
         stack.callback(self.serve.stop)
         stack.callback(self.control.stop)
         self.serve.start()
-        self.serve.wait_for(self._answers, what="relume serve to be ready", seconds=_READY_SECONDS)
+        self.serve.wait_for(lambda: self._answers("healthz"), what="relume serve")
         self.control.start()
+        self.wait_until_ready()
 
     def _make_folders(self) -> None:
         if (self.folder / _MARK).exists():
@@ -231,9 +231,9 @@ class Site:
         config = str(self.folder / "relume.toml")
         return [sys.executable, "-m", "relume", verb, "--config", config, *words]
 
-    def _answers(self) -> bool:
+    def _answers(self, route: str) -> bool:
         try:
-            return httpx2.get(f"{self.url}/readyz", timeout=2.0).status_code == httpx2.codes.OK
+            return httpx2.get(f"{self.url}/{route}", timeout=2.0).status_code == httpx2.codes.OK
         except httpx2.TransportError:
             return False
 

@@ -81,7 +81,11 @@ def _evidence(advice: Advice) -> Iterator[str]:
 
 def _asked(command: Asked) -> Moment:
     by = "the helper" if command.by == HELPER else f"relume {command.by}"
-    return Moment(command.at, f"{by}: {' '.join(command.argv)}")
+    if command.requeues:
+        what = "holds the job before it ends FAILED"
+    else:
+        what = "lets it go" if command.releases else "changes it"
+    return Moment(command.at, f"{by} {what}: {' '.join(command.argv)}")
 
 
 def _lines(moment: Moment, failed_at: int) -> Iterator[str]:
