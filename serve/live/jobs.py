@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.errors import InputError
 from relume.events import SchedulerEvent
 from relume.identity import AttemptId, read_comment, run_name
 from relume.models.policy.decide import UNKNOWN_STATE
@@ -13,6 +15,7 @@ from relume.serve.ledger import AttemptRecord
 from relume.serve.live.book import AttemptBook
 from relume.slurm.job import ENDED_STATES, HELD_STATES, SlurmJob, SlurmSnapshot
 
+log = logging.getLogger(__name__)
 GONE_SECONDS = 30.0
 """How long a job may be missing in the snapshots before its attempt counts as over."""
 SOURCE = "slurm"
@@ -85,8 +88,12 @@ class ClusterJobs:
         """Compare a snapshot with what was known, and remember it."""
         taken = Taken()
         for job in snapshot.jobs:
-            self._recall(job, snapshot.taken_at)
-            attempt = self._book.name(job)
+            try:
+                self._recall(job, snapshot.taken_at)
+                attempt = self._book.name(job)
+            except InputError as error:  # one job that can't be named is no reason to drop the rest
+                log.warning("job %s is left out: %s", job.job_id, error)
+                continue
             if attempt is not None:
                 taken.attempts[job.job_id] = str(attempt)
                 self._take_job(job, attempt, snapshot.taken_at, taken)

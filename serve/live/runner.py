@@ -7,9 +7,10 @@ import threading
 from collections.abc import Mapping
 
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.errors import InputError, RelumeError, UnreachableError
+from relume.errors import RelumeError, UnreachableError
 from relume.serve.api.ports import AttemptView, PartStatus
 from relume.serve.ledger import AttemptRecord
+from relume.serve.live.jobs import Taken
 from relume.serve.live.session import Session
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
@@ -75,12 +76,14 @@ class Runner:
         """
         with self._lock:
             try:
-                taken = self._open().take(snapshot)
-            except InputError:
-                raise
+                session = self._open()
+                refusal = session.refusal(snapshot.cluster)
+                taken = Taken() if refusal is not None else session.take(snapshot)
             except Exception as error:  # the controller sends the next one soon
                 self._fail(error)
                 raise UnreachableError("the snapshot", found=str(error)) from error
+            if refusal is not None:
+                raise refusal
             self._snapshot_at = self._around.clock.now()
         if taken.events:
             self._wake.set()

@@ -84,14 +84,10 @@ class Session:
         return now
 
     def take(self, snapshot: SlurmSnapshot) -> Taken:
-        """Take a snapshot in; all that it says is durable then.
-
-        Raises
-        ------
-        InputError
-            For a snapshot of another cluster; nothing of it is taken in.
-        """
-        self._require_cluster(snapshot.cluster)
+        """Take a snapshot of this session's cluster in; all that it says is durable then."""
+        if not self.cluster:
+            self.cluster = self._logs.cluster = self._kernel.cluster = snapshot.cluster
+            self._jobs = self._new_jobs()
         self.time()
         taken = self._jobs.take(snapshot)
         self._land(taken.events, force=bool(taken.events))
@@ -100,6 +96,17 @@ class Session:
         self._logs.forget(taken.gone)
         self._sees_scheduler = True
         return taken
+
+    def refusal(self, cluster: str) -> InputError | None:
+        """Return why snapshots of `cluster` are not taken in, null when they are."""
+        if cluster == self.cluster or (cluster and not self.cluster):
+            return None
+        return InputError(
+            "snapshot of the scheduler",
+            found=f"cluster {cluster!r}",
+            expected=f"{self.cluster!r}, which this service watches",
+            hint="give each cluster a service and a data folder of its own; see cluster.name",
+        )
 
     @property
     def books(self) -> Bookkeeper:
@@ -166,18 +173,6 @@ class Session:
     def _nodes(self) -> set[str]:
         """The nodes of the attempts that are watched: those just ended, too."""
         return {node for watch in self._judge.watches.values() for node in watch.run_nodes}
-
-    def _require_cluster(self, cluster: str) -> None:
-        if not self.cluster:
-            self.cluster = self._logs.cluster = self._kernel.cluster = cluster
-            self._jobs = self._new_jobs()
-        if cluster != self.cluster:
-            raise InputError(
-                "snapshot of the scheduler",
-                found=f"cluster {cluster!r}",
-                expected=f"{self.cluster!r}, which this service watches",
-                hint="give each cluster a service and a data folder of its own; see cluster.name",
-            )
 
     def _new_jobs(self) -> ClusterJobs:
         return ClusterJobs(self.cluster, self._around.ledger.newest_attempt, self._born_at)

@@ -7,9 +7,7 @@ import pytest
 from controlling import SECOND, T0
 from living import Live
 from relume.advice import Mode, comparable
-from relume.errors import InputError
 from relume.serve.ledger import Milestone
-from relume.slurm.job import SlurmSnapshot
 
 SECONDS = T0 // SECOND
 FIRST, SECOND_TRY = f"{SECONDS}.0", f"{SECONDS}.1"
@@ -165,13 +163,6 @@ def test_a_log_that_may_not_be_read_is_no_hang(live: Live) -> None:
     live.tick(15)
     assert live.advice()[-1] == (FIRST, 2, "RESTART", True)
     assert not live.record(0).landed.complete
-
-
-def test_another_cluster_is_refused(live: Live) -> None:
-    live.tell(live.job())
-    other = SlurmSnapshot(cluster="other", taken_at=live.clock.now(), jobs=(), nodes=())
-    with pytest.raises(InputError, match="watches"):
-        live.session.take(other)
 
 
 def test_what_had_failed_before_the_service_was_there_is_not_its_business(live: Live) -> None:
