@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import LogLine
 from relume.features.progress.assess import assess
 from relume.features.progress.markers import MarkerKind, marker_located
@@ -26,6 +27,8 @@ MAX_TEXT = 16 * 1024
 """Bytes of one logical line that are looked at in detail; the scan itself sees all of them."""
 JOB_STREAMS = frozenset({"stdout", "stderr"})
 """Streams of the job itself: a kernel log goes on whatever the job does."""
+CLOCK_SECONDS = 2
+"""How far the clocks of a node and of the scheduler may differ; both often tell whole seconds."""
 TAIL_BYTES = 32 * 1024
 """The end of each log, read line by line for clocks and unknown endings."""
 
@@ -35,6 +38,8 @@ class AttemptAnalysis:
 
     Holds bounded state: an episode, a progress tracker and the last block read. `new_steps` counts
     the lines that showed a new step; `first_step` and `last_step` are null without a number.
+    `began_at` (UTC microseconds, null when not known) is when the attempt began: what other logs
+    than its own tell of the time before is about somebody else.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class AttemptAnalysis:
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._open: tuple[Block, LineParser] | None = None
+        self.began_at: int | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
@@ -64,6 +70,8 @@ class AttemptAnalysis:
         for start, end, patterns in self._engine.scan(data):
             text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
+            if self._is_from_before(line.event_time, parser):
+                continue
             if self._take(line, patterns) and self._raised is not None:
                 raised = find_raised(block, end + 1, parser, line)
                 if raised is not None:
@@ -78,6 +86,12 @@ class AttemptAnalysis:
         if self._open is not None:
             self._read_tail(*self._open)
         return diagnose(self._episode.build(assess(self._tracker)), settings)
+
+    def _is_from_before(self, event_time: int | None, parser: LineParser) -> bool:
+        """Whether a line of a node's log is older than the attempt."""
+        if parser.stream in JOB_STREAMS or event_time is None or self.began_at is None:
+            return False
+        return event_time < self.began_at - CLOCK_SECONDS * MICROSECONDS_PER_SECOND
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
@@ -145,8 +159,10 @@ class AttemptAnalysis:
             if not raw.strip():
                 continue
             text = raw[:MAX_TEXT].decode("utf-8", "replace")
-            tail.append((number, text))
             time = parser.parse(text, number, 0).event_time
+            if self._is_from_before(time, parser):
+                continue
+            tail.append((number, text))
             self._episode.note_time(time)
             after = last is None or (last.file == block.file and number > last.line)
             if time is not None and after and parser.stream in JOB_STREAMS:
