@@ -146,8 +146,9 @@ class Session:
 
     def _horizon(self) -> str:
         """The commit after which everything is needed to go on with the present attempts."""
-        for name in [name for name in self._began if name not in self._judge.watches]:
-            del self._began[name]
+        # Whoever was retired since the last commit isn't in the ledger yet, nor is their Advice.
+        needed = self._judge.watches.keys() | set(self._books.retired)
+        self._began = {name: at for name, at in self._began.items() if name in needed}
         # An attempt that began since the last commit comes with the next one.
         return str(min(self._began.values(), default=self._lake.sequence + 1) - 1)
 

@@ -70,9 +70,14 @@ class Live:
     def job(self, **changes: Any) -> SlurmJob:
         return make_job(**({"user": USER, "std_out": str(self.out)} | changes))
 
+    def snapshot(self, *jobs: SlurmJob) -> SlurmSnapshot:
+        return SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=())
+
     def tell(self, *jobs: SlurmJob) -> dict[str, str]:
-        snapshot = SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=())
-        return self.session.take(snapshot).attempts
+        return self.session.take(self.snapshot(*jobs)).attempts
+
+    def session_step(self) -> int:
+        return self.session.step()
 
     def write(self, *lines: str, mode: str = "a") -> None:
         with self.out.open(mode) as file:
