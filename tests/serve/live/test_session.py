@@ -278,6 +278,27 @@ def test_an_attempt_that_is_done_with_is_not_judged_again_after_a_restart(live: 
     assert [comparable(one) for one in before] == live.replayed()
 
 
+def test_what_is_done_with_is_not_judged_by_its_last_lines_after_a_restart(live: Live) -> None:
+    """A restart reads the lake from the begin of the oldest attempt that goes on: here of job 8."""
+    start(live)
+    other = live.job(job_id="8", raw_job_id=8, std_out=None, start_time=live.clock.now())
+    live.tell(live.job(), other)
+    live.tick(2)
+    live.write(*ERROR)
+    live.tick()
+    failed = live.end_of(0)
+    live.tell(failed, other)
+    live.tick(10)  # until what is needed by a restart has been written down anew
+    before, record = live.written(), live.record(0)
+    assert before[-1].settled
+    assert record.fingerprint is not None
+    live.restart()
+    live.tell(failed, other)
+    live.tick(20)
+    assert live.written() == before
+    assert live.record(0) == record
+
+
 def test_the_time_in_which_nobody_looked_is_no_hang(live: Live) -> None:
     start(live, 40)
     live.clock.advance(3600)
