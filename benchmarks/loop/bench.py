@@ -23,6 +23,7 @@ from relume.benchmarks.loop.foreign import ForeignHolds
 from relume.benchmarks.loop.killing import Killer, deck
 from relume.benchmarks.loop.pool import Pool
 from relume.benchmarks.loop.record import Record
+from relume.benchmarks.loop.replayed import unlike_replay
 from relume.benchmarks.loop.scenarios import Scenario
 from relume.benchmarks.loop.site import Site, SiteSettings, cleaned_up_on_sigterm
 from relume.benchmarks.loop.summary import Findings
@@ -39,6 +40,7 @@ RUNS, MOMENTS = 5, 50
 QUICK_RUNS, QUICK_MOMENTS = 1, 3
 AT_ONCE = 8
 SURVIVORS_AT_ONCE = 4
+SURVIVOR_SECONDS = 480.0
 SETTLE_SECONDS = 10.0
 SEED = 20260301
 _SITE = SiteSettings(
@@ -101,6 +103,9 @@ def _find(folder: Path, python: Path, runs: int, moments: int) -> Findings:
         findings = _kill_relume(site, watch, moments)
         findings.runs = acted_on | observed
         findings.observed_commands = observed_commands
+    # After its end, so that all it judged has landed.
+    advised = [one.advice for one in watch.seen()]
+    findings.unlike_replay = unlike_replay(site.configuration, site.lake, advised)
     return findings
 
 
@@ -118,7 +123,13 @@ def _run_scenarios(
 def _kill_relume(site: Site, watch: AdviceWatch, moments: int) -> Findings:
     """Let jobs fail while parts of Relume are killed, until the deck is done and all have ended."""
     foreign = ForeignHolds.place(site)
-    pool = Pool(site=site, watch=watch, at_once=SURVIVORS_AT_ONCE)
+    pool = Pool(
+        site=site,
+        watch=watch,
+        at_once=SURVIVORS_AT_ONCE,
+        seconds=SURVIVOR_SECONDS,
+        patience_seconds=SURVIVOR_SECONDS,  # as long as parts are killed, anything may take long
+    )
     killer = Killer(site.serve, site.control, deck(moments, SEED), pool.recovering)
     killer.start()
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relume.benchmarks.loop.daemon import Daemon
+from relume.clock import Clock, SystemClock
 from relume.errors import RelumeError
 
 TARGETS = ("serve", "control", "both")
@@ -25,6 +25,14 @@ class Kill:
 
     target: str
     after_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """What was killed when (UTC microseconds)."""
+
+    target: str
+    at: int
 
 
 def deck(moments: int, seed: int) -> list[Kill]:
@@ -49,14 +57,15 @@ class Killer:
     Attributes
     ----------
     done
-        How often each target was killed so far.
+        What was killed when, in UTC microseconds.
     """
 
     serve: Daemon
     control: Daemon
     kills: Sequence[Kill]
     recovering: Callable[[], bool]
-    done: Counter[str] = field(default_factory=Counter)
+    done: list[Killed] = field(default_factory=list)
+    clock: Clock = field(default_factory=SystemClock)
     _error: RelumeError | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -69,7 +78,7 @@ class Killer:
     @property
     def over(self) -> bool:
         """Whether the deck is done, or something went wrong."""
-        return self._error is not None or sum(self.done.values()) == len(self.kills)
+        return self._error is not None or len(self.done) == len(self.kills)
 
     def stop(self) -> None:
         """Kill no more.
@@ -91,7 +100,6 @@ class Killer:
                 if self._waited(kill.after_seconds):
                     return
                 self._kill(kill.target)
-                self.done[kill.target] += 1
         except RelumeError as error:
             self._error = error
 
@@ -108,6 +116,7 @@ class Killer:
         chosen = parts.get(target, [self.serve, self.control])
         for part in chosen:
             part.require()
+        self.done.append(Killed(target, self.clock.now()))
         for part in chosen:
             part.kill()
         for part in chosen:

@@ -14,8 +14,6 @@ from relume.benchmarks.loop.watch import AdviceWatch, about
 
 _POLL_SECONDS = 0.25
 _OVER = frozenset({"COMPLETED", "CANCELLED"})
-_FAILED_FOR_GOOD_SECONDS = 20.0
-"""A job may be taken back after it FAILED; after so long, nobody will."""
 
 
 @dataclass(slots=True)
@@ -24,12 +22,12 @@ class _Running:
     deadline: float
     failed_at: float | None = None
 
-    def is_over(self, state: str, now: float) -> bool:
+    def is_over(self, state: str, now: float, patience_seconds: float) -> bool:
         if state != "FAILED":
             self.failed_at = None
         elif self.failed_at is None:
             self.failed_at = now
-        failed = self.failed_at is not None and now - self.failed_at > _FAILED_FOR_GOOD_SECONDS
+        failed = self.failed_at is not None and now - self.failed_at > patience_seconds
         return state in _OVER or failed or now > self.deadline
 
 
@@ -38,7 +36,8 @@ class Pool:
     """At most `at_once` jobs on a site, begun at least `apart_seconds` one after the other.
 
     Apart, because the start of a job takes all cores of a small machine for some seconds. A job
-    that is not over after `seconds` is recorded as it is by then, and cancelled.
+    that is not over after `seconds` is recorded as it is by then, and cancelled. A job that FAILED
+    may be taken back: only after `patience_seconds` it counts as over.
     """
 
     site: Site
@@ -46,6 +45,7 @@ class Pool:
     at_once: int = 5
     apart_seconds: float = 5.0
     seconds: float = 300.0
+    patience_seconds: float = 20.0
     _running: list[_Running] = field(default_factory=list)
 
     def run(self, plans: Iterator[Plan]) -> list[Record]:
@@ -71,7 +71,11 @@ class Pool:
 
     def _collect(self, now: float) -> list[Record]:
         states = self.site.lab.states()
-        over = [one for one in self._running if one.is_over(states.get(one.job.job_id, ""), now)]
+        over = [
+            one
+            for one in self._running
+            if one.is_over(states.get(one.job.job_id, ""), now, self.patience_seconds)
+        ]
         self._running = [one for one in self._running if one not in over]
         return [self._record(one.job) for one in over]
 

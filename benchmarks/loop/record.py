@@ -51,6 +51,30 @@ class Recovery:
         moment: int | None = getattr(self, name)
         return None if moment is None else (moment - self.failed_at) / MICROSECONDS_PER_SECOND
 
+    def stage(self, at: int) -> str | None:
+        """Return what was still to come at a time, null when it was no time of this recovery.
+
+        >>> recovery = Recovery(
+        ...     failed_at=0, durable_at=2, settled_at=5, released_at=6, stepped_at=9
+        ... )
+        >>> recovery.stage(1), recovery.stage(5), recovery.stage(8), recovery.stage(10)
+        ('generation 1', 'release', 'first step', None)
+        """
+        if at < self.failed_at:
+            return None
+        for name, moment in self._ahead():
+            if moment is None or at < moment:
+                return name
+        return None
+
+    def _ahead(self) -> tuple[tuple[str, int | None], ...]:
+        return (
+            ("generation 1", self.durable_at),
+            ("settled generation", self.settled_at),
+            ("release", self.released_at),
+            ("first step", self.stepped_at),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:

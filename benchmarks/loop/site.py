@@ -97,6 +97,11 @@ class Site:
         return self.folder / "data" / "ledger.db"
 
     @property
+    def configuration(self) -> Path:
+        """The file that all parts of Relume read."""
+        return self.folder / "relume.toml"
+
+    @property
     def lake(self) -> Path:
         """The folder of what was landed."""
         return self.folder / "data" / "lake"
@@ -199,7 +204,7 @@ class Site:
         for section, values in sections.items():
             lines += [f"[{section}]", *(f"{key} = {to_toml(one)}" for key, one in values.items())]
         text = "\n".join(lines) + "\n"
-        (self.folder / "relume.toml").write_text(text, encoding="utf-8")
+        self.configuration.write_text(text, encoding="utf-8")
 
     def _install_helper(self, helper: Path) -> None:
         command = self._command("control", "install-epilog", "--to", str(helper))
@@ -228,8 +233,8 @@ class Site:
         )
 
     def _command(self, verb: str, *words: str) -> list[str]:
-        config = str(self.folder / "relume.toml")
-        return [sys.executable, "-m", "relume", verb, "--config", config, *words]
+        config = ("--config", str(self.configuration))
+        return [sys.executable, "-m", "relume", verb, *config, *words]
 
     def _answers(self, route: str) -> bool:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from relume.benchmarks.loop.killing import TARGETS
+from relume.benchmarks.loop.killing import TARGETS, Killed
 from relume.benchmarks.loop.record import NEVER_SECONDS, Record, Recovery, seconds_of
 from relume.benchmarks.loop.scenarios import Scenario, survived
 from relume.benchmarks.result import Bar, Measure
@@ -39,19 +39,22 @@ class Findings:
     survivors
         The jobs that ran while Relume was being killed.
     kills
-        How often each target was killed.
+        What was killed when.
     lost
         Advice that was seen durable and isn't there any more, or never came to its end; in words.
     foreign
         What was done to jobs that others hold, in words.
+    unlike_replay
+        Advice that a replay of the lake doesn't repeat, in words.
     """
 
     runs: Mapping[Scenario, Sequence[Record]] = field(default_factory=dict)
     observed_commands: int = 0
     survivors: Sequence[Record] = ()
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: Sequence[Killed] = ()
     lost: Sequence[str] = ()
     foreign: Sequence[str] = ()
+    unlike_replay: Sequence[str] = ()
 
     @property
     def complaints(self) -> dict[str, list[str]]:
@@ -90,16 +93,20 @@ def measures(findings: Findings, settle_seconds: float) -> dict[str, Measure]:
         "crash_released_after_settling_seconds": round(released - settle_seconds, 2),
         "commands_without_opt_in": sum(len(record.commands) for record in strangers),
         "commands_in_mode_observe": findings.observed_commands,
-        **{f"kills_of_{target}": findings.kills[target] for target in TARGETS},
+        **{
+            f"kills_of_{target}": sum(kill.target == target for kill in findings.kills)
+            for target in TARGETS
+        },
         "failures_during_kills": sum(len(record.faults) for record in findings.survivors),
         "jobs_through_kills": len(findings.survivors),
         "jobs_not_well_after_kills": sum(r.plan.name in wrong for r in findings.survivors),
         "repeated_requeues": sum(
-            max(record.requeues, record.restarts) - len(record.faults)
+            max(0, record.requeues - len(record.faults), record.restarts - len(record.faults))
             for record in findings.survivors
         ),
         "lost_advice": len(findings.lost),
         "foreign_holds_touched": len(findings.foreign),
+        "advice_unlike_replay": len(findings.unlike_replay),
     }
 
 
@@ -116,6 +123,7 @@ def bars(findings: Findings, moments: int) -> dict[str, Bar]:
         "repeated_requeues",
         "lost_advice",
         "foreign_holds_touched",
+        "advice_unlike_replay",
     )
     return {
         **expected,
@@ -134,10 +142,19 @@ def notes(findings: Findings) -> dict[str, Any]:
             for records in findings.runs.values()
             for record in records
         },
+        "kills_while_waiting_for": dict(_stages(findings)),
         "complaints": findings.complaints,
         "lost_advice": list(findings.lost),
         "foreign_holds": list(findings.foreign),
+        "unlike_replay": list(findings.unlike_replay),
     }
+
+
+def _stages(findings: Findings) -> Counter[str]:
+    """What recoveries were waiting for when something was killed; one kill may hit several."""
+    recoveries = [one for record in findings.survivors for one in record.recoveries()]
+    stages = (one.stage(kill.at) for kill in findings.kills for one in recoveries)
+    return Counter(stage for stage in stages if stage is not None)
 
 
 def _times(kind: str, recoveries: Sequence[Recovery]) -> Iterator[tuple[str, float]]:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-from looping import RESTARTED, asked, make_record, seen
+from looping import FAILED_AT, RESTARTED, SECOND, asked, make_record, seen
+from relume.benchmarks.loop.killing import TARGETS, Killed
 from relume.benchmarks.loop.record import NEVER_SECONDS
 from relume.benchmarks.loop.scenarios import KILLED, STOPPED, STRANGER
 from relume.benchmarks.loop.summary import Findings, bars, measures, notes
 from relume.verdict import Kind
 
 HANG = (seen(95, kind=Kind.HANG, settled=False), seen(105, kind=Kind.HANG))
+
+KILLS = [Killed(target, FAILED_AT + SECOND * at) for target in TARGETS for at in (0, 5, 40)]
 
 
 def make_findings(**changes: Any) -> Findings:
@@ -23,7 +25,7 @@ def make_findings(**changes: Any) -> Findings:
     fields: dict[str, Any] = {
         "runs": {KILLED: [quick, slow], STOPPED: [make_record(STOPPED, advice=HANG)]},
         "survivors": [make_record(KILLED)],
-        "kills": Counter(serve=3, control=3, both=3),
+        "kills": KILLS,
     }
     return Findings(**(fields | changes))
 
@@ -60,6 +62,7 @@ def test_what_went_wrong_fails_its_bar_and_is_named() -> None:
         observed_commands=1,
         lost=["one"],
         foreign=["two"],
+        unlike_replay=["three"],
     )
     found = measures(findings, settle_seconds=10.0)
     failed = {name for name, bar in bars(findings, 3).items() if not bar.passes(found[name])}
@@ -72,10 +75,12 @@ def test_what_went_wrong_fails_its_bar_and_is_named() -> None:
         "repeated_requeues",
         "lost_advice",
         "foreign_holds_touched",
+        "advice_unlike_replay",
     }
     said = notes(findings)
     assert set(said["complaints"]) == {"killed-1", "stranger-1", "killed-9"}
     assert (said["lost_advice"], said["foreign_holds"]) == (["one"], ["two"])
+    assert said["unlike_replay"] == ["three"]
 
 
 def test_a_crash_that_was_never_noticed_counts_as_very_late() -> None:
@@ -86,6 +91,11 @@ def test_a_crash_that_was_never_noticed_counts_as_very_late() -> None:
     failed = {name for name, bar in bars(findings, 3).items() if not bar.passes(found[name])}
     assert {"crash_generation_1_seconds", "crash_released_after_settling_seconds"} <= failed
     assert found["hang_generation_1_seconds"] == NEVER_SECONDS
+
+
+def test_it_is_told_which_step_of_a_recovery_was_hit() -> None:
+    hit = notes(make_findings())["kills_while_waiting_for"]
+    assert hit == {"generation 1": 3, "settled generation": 3}
 
 
 def test_notes_hold_the_times_of_each_recovery() -> None:
