@@ -65,6 +65,13 @@ class LineParser:
         A clock without a date or year gives a null `event_time`, never a guess. The rank of a
         process group stands for the global rank where nothing else tells it.
         """
+        return self._event(text, line, offset, remember=True)
+
+    def look(self, text: str, line: int, offset: int) -> LogLine:
+        """Parse a line out of order: later lines are read as if this one had not been."""
+        return self._event(text, line, offset, remember=False)
+
+    def _event(self, text: str, line: int, offset: int, *, remember: bool) -> LogLine:
         prefix, writer = parse_prefix(text), self._writer
         rank = writer.rank if prefix.rank is None else prefix.rank
         local_rank = writer.local_rank if prefix.local_rank is None else prefix.local_rank
@@ -81,12 +88,12 @@ class LineParser:
             local_rank=local_rank,
             task=prefix.task,
             gpu=prefix.gpu,
-            event_time=self._time(prefix, text),
+            event_time=self._time(prefix, text, remember=remember),
         )
 
-    def _time(self, prefix: Prefix, text: str) -> int | None:
+    def _time(self, prefix: Prefix, text: str, *, remember: bool) -> int | None:
         if prefix.clock is not None:
-            return self._clock.read(prefix.clock)
+            return self._clock.read(prefix.clock, remember=remember)
         if text.startswith(_MLPERF, prefix.length):
             found = _MLPERF_TIME.search(text, prefix.length, prefix.length + _MLPERF_CHARACTERS)
             return None if found is None else int(found[1]) * 1000

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import ItemsView, Mapping
 from types import MappingProxyType
 
+DAMAGED = "truncated_compression"
+"""Reason of a file whose end is lost."""
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "binary": "a file in a folder holds no text",
@@ -19,7 +21,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "sacct_row_joined": "an accounting row went over several lines; they were joined",
         "same_file": "a link in a folder names a file that is read under its own name",
         "special_file": "a pipe, socket or device in a folder",
-        "truncated_compression": "a compressed file ends early or is damaged; its start was read",
+        DAMAGED: "a compressed file ends early or is damaged; its start was read",
         "unreadable": "a file or folder in a folder could not be opened",
     }
 )

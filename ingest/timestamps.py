@@ -72,8 +72,11 @@ class Clock:
         self._latest = latest
         self._last_full: int | None = None
 
-    def read(self, text: str) -> int | None:
-        """Return UTC microseconds of a clock's text, null when it is none or lacks its year."""
+    def read(self, text: str, *, remember: bool = True) -> int | None:
+        """Return UTC microseconds of a clock's text, null when it is none or lacks its year.
+
+        With `remember` off the date is not kept for the clocks without a year that come later.
+        """
         if found := _EPOCH.fullmatch(text):
             return int(found[1]) * SECOND_MICROS + _micros(found[2])
         for form in _FORMS:
@@ -86,7 +89,8 @@ class Clock:
             return self._without_year(fields)
         year = fields["year"]
         time = self._at(fields, int(year) if len(year) == len("yyyy") else int(year) + _CENTURY)
-        self._last_full = self._last_full if time is None else time
+        if remember and time is not None:
+            self._last_full = time
         return time
 
     def _without_year(self, fields: dict[str, str]) -> int | None:

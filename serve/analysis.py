@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import heapq
 from collections.abc import Sequence
 
-from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import LogLine
-from relume.features.progress.assess import assess
-from relume.features.progress.markers import MarkerKind, marker_located
+from relume.features.progress.assess import ProgressAssessment, assess
+from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
@@ -20,26 +21,18 @@ from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
 from relume.serve.scanplan import Located, Scanner
-from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, find_raised
+from relume.serve.tails import MAX_TEXT, Tails
+from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, RaisedFinder
 from relume.verdict import Verdict
-
-MAX_TEXT = 16 * 1024
-"""Bytes of one logical line that are looked at in detail; the scan itself sees all of them."""
-JOB_STREAMS = frozenset({"stdout", "stderr"})
-"""Streams of the job itself: a kernel log goes on whatever the job does."""
-CLOCK_SECONDS = 2
-"""How far the clocks of a node and of the scheduler may differ; both often tell whole seconds."""
-TAIL_BYTES = 32 * 1024
-"""The end of each log, read line by line for clocks and unknown endings."""
 
 
 class AttemptAnalysis:
     """Feeds the lines of one attempt to signatures and progress, and diagnoses what was seen.
 
-    Holds bounded state: an episode, a progress tracker and the last block read. `new_steps` counts
-    the lines that showed a new step; `first_step` and `last_step` are null without a number.
-    `began_at` (UTC microseconds, null when not known) is when the attempt began: what other logs
-    than its own tell of the time before is about somebody else.
+    What it says depends on the lines fed only: neither on how they were cut into blocks, nor on
+    whether a verdict was asked for in between. Holds bounded state: an episode, a progress tracker
+    and the ends of the logs. `new_steps` counts the lines that showed a new step; `first_step` and
+    `last_step` are null without a number.
     """
 
     def __init__(
@@ -53,45 +46,70 @@ class AttemptAnalysis:
         self._raised = catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
-        self._open: tuple[Block, LineParser] | None = None
-        self.began_at: int | None = None
+        self._tails = Tails()
+        self._tracebacks = RaisedFinder()
+        self._said: tuple[DiagnosisSettings | None, Verdict] | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
-        if self._open is not None and self._open[0].file != block.file:
-            self._read_tail(*self._open)
-        self._open = (block, parser)
+        self._said = None
         self._episode.note_file(block.file)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
+        raised = self._tracebacks.resume(block, parser)
         for start, end, patterns in self._engine.scan(data):
+            self._take_raised(raised, block, parser, start)
             text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
-            if self._is_from_before(line.event_time, parser):
-                continue
-            if self._take(line, patterns) and self._raised is not None:
-                raised = find_raised(block, end + 1, parser, line)
-                if raised is not None:
-                    self._episode.add_hit(Hit(self._raised, raised, {}))
+            if self._take(line, patterns):
+                for place in self._tracebacks.follow(block, end + 1, parser, line):
+                    heapq.heappush(raised, place)
+        self._take_raised(raised, block, parser, len(data))
+        self._tails.add(block, parser)
+
+    @property
+    def open_phase(self) -> Phase | None:
+        """The phase with legal pauses (evaluation, checkpoint) that goes on, null for none."""
+        return self._tracker.open_phase
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
+        self._said = None
         self._episode.note_scheduler(facts)
 
-    def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
-        """Diagnose everything fed so far; feeding may go on afterwards."""
-        if self._open is not None:
-            self._read_tail(*self._open)
-        return diagnose(self._episode.build(assess(self._tracker)), settings)
+    def note_lost_end(self, file: str) -> None:
+        """Take that the last part of `file` could not be read."""
+        self._said = None
+        self._episode.note_lost_end(file)
 
-    def _is_from_before(self, event_time: int | None, parser: LineParser) -> bool:
-        """Whether a line of a node's log is older than the attempt."""
-        if parser.stream in JOB_STREAMS or event_time is None or self.began_at is None:
-            return False
-        return event_time < self.began_at - CLOCK_SECONDS * MICROSECONDS_PER_SECOND
+    def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
+        """Diagnose everything fed so far; feeding may go on afterwards.
+
+        Costs nothing while nothing new was fed.
+        """
+        if self._said is None or self._said[0] != settings:
+            episode = self._episode.build(self._assess(), self._tails.ends())
+            self._said = settings, diagnose(episode, settings)
+        return self._said[1]
+
+    def _assess(self) -> ProgressAssessment:
+        """Judge the progress with the clocks that came after it: they show a silent job."""
+        tracker = copy.copy(self._tracker)  # asking must not change what is said later
+        last = tracker.last_progress
+        for file, tail in self._tails.of_job():
+            line = self._episode.last_advance(file)
+            if line is None and last is not None:
+                continue  # a log without steps beside one that has them: it says nothing of steps
+            since = -1 if line is None else line
+            for time in tail.clocks_after(since) or ():
+                tracker.add_clocked_line(time, since)
+            work = tail.work_time(since) if tracker.is_silent() else None
+            if work is not None:
+                tracker.note_work(work)
+        return assess(tracker)
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
@@ -111,6 +129,19 @@ class AttemptAnalysis:
         if located.places:
             self._take_place(line)
         return begins_traceback
+
+    def _take_raised(
+        self, raised: list[int], block: Block, parser: LineParser, before: int
+    ) -> None:
+        """Take the exceptions that tracebacks ended with, up to `before`, in the lines' order."""
+        while raised and raised[0] <= before:
+            start = heapq.heappop(raised)
+            end = block.data.find(b"\n", start)
+            raw = block.data[start : min(end if end >= 0 else len(block.data), start + MAX_TEXT)]
+            text = raw.decode("utf-8", "replace")
+            line = parser.parse(text, block.line_at(start), block.byte_offset_at(start))
+            if self._raised is not None:
+                self._episode.add_hit(Hit(self._raised, line, {}))
 
     def _take_progress(self, line: LogLine, located: Located) -> None:
         forms = (self._plan.user_formats[i] for i in located.user_progress)
@@ -142,29 +173,10 @@ class AttemptAnalysis:
         self._tracker.add_marker(marker, line=line.line, file=line.file, event_time=line.event_time)
         if marker.kind is MarkerKind.CLEAN_END:
             self._episode.note_clean_end(line)
+        elif marker.kind is MarkerKind.RESTART:
+            self._episode.note_restart(line)
 
     def _take_place(self, line: LogLine) -> None:
         place = read_place(line)
         if place is not None:
             self._episode.note_place(*place)
-
-    def _read_tail(self, block: Block, parser: LineParser) -> None:
-        """Take the clocks of the last lines: how long a log goes on shows a silent job."""
-        data, tail = block.data, list[tuple[int, str]]()
-        start = data.find(b"\n", len(data) - TAIL_BYTES) + 1 if len(data) > TAIL_BYTES else 0
-        last = self._tracker.last_progress
-        for raw in data[start:].split(b"\n"):
-            number = block.line_at(min(start, len(data) - 1)) if data else 0
-            start += len(raw) + 1
-            if not raw.strip():
-                continue
-            text = raw[:MAX_TEXT].decode("utf-8", "replace")
-            time = parser.parse(text, number, 0).event_time
-            if self._is_from_before(time, parser):
-                continue
-            tail.append((number, text))
-            self._episode.note_time(time)
-            after = last is None or (last.file == block.file and number > last.line)
-            if time is not None and after and parser.stream in JOB_STREAMS:
-                self._tracker.add_clocked_line(time, number)
-        self._episode.note_tail(block.file, tail)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from relume.errors import InputError, RelumeError
 from relume.features.progress.formats import ProgressFormat
-from relume.ingest.attempts import SACCT, AttemptInput, SourceFile
+from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
+from relume.ingest.forms import form_of
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
 from relume.ingest.sacct import AccountingRow, read_rows
-from relume.ingest.skips import SkipCounts
+from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.engine import build_engine
@@ -24,6 +25,8 @@ from relume.serve.scanplan import Scanner, make_plan
 from relume.slurm.hostlists import expand
 from relume.verdict import Verdict
 
+PROBED_LINES = 400
+"""Lines of a record that tell what it is."""
 CASE_FILE = "text"
 """File name of the lines of a `--cases` record."""
 
@@ -80,7 +83,9 @@ class Analyzer:
     def diagnose_lines(self, name: str, lines: Sequence[str]) -> Verdict:
         """Diagnose one attempt given as a list of lines; line numbers are list indices."""
         analysis = self.begin(name, (CASE_FILE,))
-        parser = LineParser(CASE_FILE, zone=self._zone)
+        form = form_of("\n".join(lines[:PROBED_LINES]).encode("utf-8", "replace"))
+        stream = form if form in {KERNEL, SLURMCTLD} else JOB
+        parser = LineParser(CASE_FILE, stream=stream, zone=self._zone)
         for block in blocks_of_lines(lines, CASE_FILE):
             analysis.feed(block, parser)
         return analysis.verdict(self._settings)
@@ -112,10 +117,12 @@ class Analyzer:
         parser = LineParser(
             str(source.path), stream=source.form, zone=self._zone, modified=source.modified
         )
-        is_empty = True
+        is_empty, damaged = True, skipped.as_dict().get(DAMAGED, 0)
         for block in read_blocks(source.path, skipped=skipped):
             analysis.feed(block, parser)
             is_empty = False
+        if skipped.as_dict().get(DAMAGED, 0) > damaged:
+            analysis.note_lost_end(str(source.path))
         if is_empty:  # standard input and pipes can't be looked at before they are read
             raise InputError(
                 f"the log {source.path} is empty", expected="at least one line of text"
@@ -141,4 +148,4 @@ def _facts(row: AccountingRow) -> SchedulerFacts:
         nodes = tuple(expand(row.nodelist)) if row.nodelist else ()
     except RelumeError:
         nodes = ()
-    return SchedulerFacts(row.state, row.exit_code, row.signal, nodes)
+    return SchedulerFacts(row.state, row.exit_code, row.signal, nodes, row.start, row.end)

@@ -7,6 +7,9 @@ the others: it is the first one after the frames that is not indented.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from relume.events import LogLine
 from relume.ingest.blocks import Block
@@ -16,29 +19,68 @@ TRACEBACK_RULE = "generic_traceback"
 RAISED_RULE = "generic_exception"
 MAX_LINES = 400
 """A longer traceback, with the lines of other ranks between, is not followed to its end."""
+MAX_OPEN = 4096
+"""Tracebacks of one log followed over the end of a block: a wave of as many ranks."""
 MAX_TEXT = 4096
 _RAISED = re.compile(r"(?:(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*|[A-Z]\w*[a-z]\w*)(?:: |:?$)")
 """A dotted name or a CamelCase one, alone or before its message."""
 
+_Printer: TypeAlias = tuple[int | None, int | None, int | None, str | None]
 
-def find_raised(block: Block, begin: int, parser: LineParser, head: LogLine) -> LogLine | None:
-    """Return the line that names the exception of a traceback, null when it isn't in this block.
 
-    `begin` is where the line after the heading `head` begins. Lines of other printers in between
-    are passed over.
+@dataclass(slots=True)
+class _Search:
+    """A traceback whose last line was not seen yet."""
+
+    printer: _Printer
+    lines_left: int = MAX_LINES
+
+
+class RaisedFinder:
+    """Finds the lines that name the exceptions of tracebacks, however the log is cut into blocks.
+
+    For each block: `resume` first, then `follow` for every heading in it.
     """
-    data, printer = block.data, (head.rank, head.local_rank, head.task, head.node)
-    for _ in range(MAX_LINES):
-        if begin >= len(data):
-            return None
-        end = data.find(b"\n", begin)
-        end = len(data) if end < 0 else end
-        text = data[begin : min(end, begin + MAX_TEXT)].decode("utf-8", "replace")
-        line = parser.parse(text, block.line_at(begin), block.byte_offset_at(begin))
-        begin = end + 1
-        if (line.rank, line.local_rank, line.task, line.node) != printer:
-            continue
-        if line.message[:1] in {"", " ", "\t"}:
-            continue
-        return line if _RAISED.match(line.message) else None
-    return None
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[_Search]] = {}
+
+    def resume(self, block: Block, parser: LineParser) -> list[int]:
+        """Return where in `block` the tracebacks end that began in earlier blocks of its log."""
+        return self._search(self._open.pop(block.file, []), block, 0, parser)
+
+    def follow(self, block: Block, begin: int, parser: LineParser, head: LogLine) -> list[int]:
+        """Return where the traceback ends that `head` begins; nothing if that isn't to be seen yet.
+
+        `begin` is where the line after the heading begins. Lines of other printers in between are
+        passed over.
+        """
+        return self._search([_Search(_printer(head))], block, begin, parser)
+
+    def _search(
+        self, searches: Sequence[_Search], block: Block, begin: int, parser: LineParser
+    ) -> list[int]:
+        data, found, searches = block.data, list[int](), list(searches)
+        while searches and begin < len(data):
+            end = data.find(b"\n", begin)
+            end = len(data) if end < 0 else end
+            text = data[begin : min(end, begin + MAX_TEXT)].decode("utf-8", "replace")
+            line = parser.look(text, 0, 0)
+            ends = [s for s in searches if s.printer == _printer(line) and _is_last(line)]
+            if ends and _RAISED.match(line.message):
+                found.append(begin)
+            for search in searches:
+                search.lines_left -= 1
+            searches = [s for s in searches if s not in ends and s.lines_left > 0]
+            begin = end + 1
+        if searches:
+            self._open[block.file] = [*self._open.get(block.file, []), *searches][:MAX_OPEN]
+        return found
+
+
+def _printer(line: LogLine) -> _Printer:
+    return line.rank, line.local_rank, line.task, line.node
+
+
+def _is_last(line: LogLine) -> bool:
+    return line.message[:1] not in {"", " ", "\t"}

@@ -17,22 +17,19 @@ from relume.features.progress.measures import (
     step_seconds,
 )
 from relume.features.progress.pace import GATES, Finding, Gate, find_drift, find_shift
+from relume.features.progress.tracker import STOPPED_SECONDS
 from relume.features.progress.waits import find_irregular, find_waiting
 
 if TYPE_CHECKING:
     from relume.features.progress.series import Series
     from relume.features.progress.tracker import Place, ProgressTracker
 
-STOPPED_SECONDS: Final = 1800.0
-"""Silence of the progress lines, other lines going on, before a job counts as standing still."""
 STOPPED_GAPS: Final = 20.0
 """The same in usual gaps between progress lines."""
 STOPPED_IN_PHASE_SECONDS: Final = 3600.0
 """The same while an evaluation or a checkpoint is open."""
 IRREGULAR_SAMPLES: Final = {"printed": 6, "bar": 12}
 """Samples needed, by measure; time stamps and rates hold too much else to call a run irregular."""
-LONGEST_SILENCE_SECONDS: Final = 30 * 86400.0
-"""A longer one is no silence: the lines come from two runs, or a clock was never set."""
 MIN_GAPS: Final = 2
 """Gaps between clocked progress lines that make one usual."""
 TELLING_SAMPLES: Final = 3
@@ -55,6 +52,8 @@ class ProgressState(StrEnum):
     """Came to its end by its own words, or to the last step."""
     STOPPED = "stopped"
     """Other lines go on, steps don't."""
+    BUSY = "busy"
+    """Steps don't go on, but other work does: a long evaluation, a checkpoint, an upload."""
     SLOWING = "slowing"
     IRREGULAR = "irregular"
     DATA_BOUND = "data_bound"
@@ -97,6 +96,8 @@ class ProgressAssessment:
     seconds_without_progress
         From the last new step to the last clock of any line; null without clocks, and where the
         clocks of a file disagree or lie more than a month apart.
+    usual_gap_seconds
+        Between progress lines; null where nothing tells.
     """
 
     state: ProgressState
@@ -119,6 +120,7 @@ class ProgressAssessment:
     restarts: int = 0
     open_phase: Phase | None = None
     seconds_without_progress: float | None = None
+    usual_gap_seconds: float | None = None
 
 
 def assess(tracker: ProgressTracker) -> ProgressAssessment:
@@ -159,7 +161,8 @@ def assess(tracker: ProgressTracker) -> ProgressAssessment:
         loss_scale=numerics.loss_scale,
         restarts=max((series.restarts for series in judged), default=0),
         open_phase=tracker.open_phase,
-        seconds_without_progress=_silence(tracker),
+        seconds_without_progress=tracker.silence_seconds(),
+        usual_gap_seconds=_usual_gap(tracker, judged) or None,
     )
 
 
@@ -178,10 +181,7 @@ def _judge(tracker: ProgressTracker, judged: list[Series]) -> _Judgement:
         return end
     if restart is not None and restart.order > last.order:
         return ProgressState.FRESH_START, "it started again, and no step was seen since", None
-    stop = _find_stop(tracker, judged)
-    if stop is not None:
-        return ProgressState.STOPPED, stop, None
-    return _judge_pace(judged)
+    return _look_for_stop(tracker, judged) or _judge_pace(judged)
 
 
 def _look_at_end(tracker: ProgressTracker, judged: list[Series]) -> _Judgement | None:
@@ -208,22 +208,19 @@ def _order(place: Place | None) -> int:
     return 0 if place is None else place.order
 
 
-def _silence(tracker: ProgressTracker) -> float | None:
-    if tracker.last_clock is None or tracker.progress_time is None or tracker.clocks_disagree:
-        return None
-    silence = max(0.0, (tracker.last_clock - tracker.progress_time) / 1e6)
-    return silence if silence <= LONGEST_SILENCE_SECONDS else None
-
-
-def _find_stop(tracker: ProgressTracker, judged: list[Series]) -> str | None:
-    silence = _silence(tracker)
-    if silence is None:
+def _look_for_stop(tracker: ProgressTracker, judged: list[Series]) -> _Judgement | None:
+    silence = tracker.silence_seconds()
+    if silence is None or tracker.last_clock is None:
         return None
     least = STOPPED_SECONDS if tracker.open_phase is None else STOPPED_IN_PHASE_SECONDS
-    if silence < max(least, STOPPED_GAPS * _usual_gap(tracker, judged)):
+    least = max(least, STOPPED_GAPS * _usual_gap(tracker, judged))
+    if silence < least:
         return None
+    minutes = f"no step for {silence / 60.0:.0f} minutes"
+    if tracker.work_time is not None and (tracker.last_clock - tracker.work_time) / 1e6 < least:
+        return ProgressState.BUSY, f"{minutes}, but other work goes on in the log", None
     where = f" after an open {tracker.open_phase}" if tracker.open_phase else ""
-    return f"no step for {silence / 60.0:.0f} minutes{where} while other lines go on"
+    return ProgressState.STOPPED, f"{minutes}{where} while other lines go on", None
 
 
 def _usual_gap(tracker: ProgressTracker, judged: list[Series]) -> float:

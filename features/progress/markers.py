@@ -96,7 +96,6 @@ RULES: Final[tuple[MarkerRule, ...]] = (
             r"\[after training is done\] datetime",  # Megatron-LM
             r"`?Trainer\.fit`? stopped: `?max_(steps|epochs)=",  # Lightning
             r"exiting program at iteration \d",  # Megatron-LM, --exit-interval
-            r"^real\s+\d+m[\d.]+s",
             r"(?i)\bexit(ed with)?( exit)?[ _]?code:? (=|is )?0(\s|[,;)]|\.?$)",
             r"(?i)\bjob (\S+ )?(has )?(completed|finished) successfully",
             r"Optimization Done\.$",  # Caffe
@@ -106,6 +105,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
         MarkerKind.WEAK_END,
         Phase.TEARDOWN,
         (
+            r"^real\s+\d+m[\d.]+s",  # bash's time, whatever the exit status was
             r"process group has NOT been destroyed",
             r"destroy_process_group\(\) was not called before program exit",
         ),

@@ -21,6 +21,10 @@ MAX_FILES: Final = 256
 """Files whose clocks are compared."""
 SKEW: Final = 600_000_000
 """Microseconds by which a clock may fall back within a file: ranks are not in step."""
+STOPPED_SECONDS: Final = 1800.0
+"""Silence of the progress lines, other lines going on, before a job counts as standing still."""
+LONGEST_SILENCE_SECONDS: Final = 30 * 86400.0
+"""A longer one is no silence: the lines come from two runs, or a clock was never set."""
 SIDE_PHASES: Final = frozenset({Phase.EVALUATION, Phase.CHECKPOINT})
 COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
 """Phases whose points are the job's own work; bars of loading files are not."""
@@ -103,6 +107,8 @@ class ProgressTracker:
     """The last marker of each kind, evaluations and checkpoints left out."""
     clocks_disagree: bool = False
     """Clocks of one file fell back by `SKEW`: two time zones, so that silences mean nothing."""
+    work_time: int | None = None
+    """When other work than steps was last seen since: counters of an evaluation, of an upload."""
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
     """Microseconds between progress lines with clocks."""
     _series: dict[_Key, Series] = field(default_factory=dict)
@@ -205,6 +211,24 @@ class ProgressTracker:
     def add_clocked_line(self, event_time: int, line: int) -> None:  # noqa: ARG002
         """Note that the job's output went on at this time. `line` is for callers' symmetry."""
         self._note_clock(event_time)
+
+    def note_work(self, event_time: int) -> None:
+        """Note that something else than steps advanced at this time."""
+        self.work_time = max(event_time, self.work_time or event_time)
+
+    def silence_seconds(self) -> float | None:
+        """Seconds from the last new step to the last clock of any line.
+
+        Null without clocks, and where they disagree or lie more than a month apart.
+        """
+        if self.last_clock is None or self.progress_time is None or self.clocks_disagree:
+            return None
+        silence = max(0.0, (self.last_clock - self.progress_time) / 1e6)
+        return silence if silence <= LONGEST_SILENCE_SECONDS else None
+
+    def is_silent(self) -> bool:
+        """Whether the steps have been missing for so long that the job may be standing still."""
+        return (self.silence_seconds() or 0.0) >= STOPPED_SECONDS
 
     def _note_clock(self, event_time: int) -> None:
         if self._awaits_clock:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
 from relume.models.diagnosis.episode import (
     AdvanceTail,
     Episode,
+    LogEnd,
     Position,
     RankPlace,
     SchedulerFacts,
@@ -16,8 +17,6 @@ from relume.models.diagnosis.episode import (
 )
 from relume.models.signatures.hit import Hit
 
-TAIL_LINES = 40
-"""Last lines kept of each log: what a person would look at first."""
 MAX_PLACES = 1 << 17
 """Ranks whose place is remembered; more than any job that ran."""
 
@@ -37,7 +36,8 @@ class EpisodeBuilder:
         self._clean_end: Position | None = None
         self._forms: set[str] = set()
         self._end_time: int | None = None
-        self._tail: dict[str, list[tuple[int, str]]] = {}
+        self._restarts: dict[str, int] = {}
+        self._lost_ends: dict[str, None] = {}
 
     def note_file(self, file: str) -> None:
         """Take a file of the attempt; files that were not announced come after those that were."""
@@ -79,12 +79,24 @@ class EpisodeBuilder:
         if event_time is not None and event_time > (self._end_time or 0):
             self._end_time = event_time
 
-    def note_tail(self, file: str, tail: list[tuple[int, str]]) -> None:
-        """Take the last lines of a log."""
-        self._tail[file] = tail[-TAIL_LINES:]
+    def note_restart(self, line: LogLine) -> None:
+        """Take a line that says that the work starts again."""
+        self._restarts[line.file] = line.line
 
-    def build(self, progress: ProgressAssessment) -> Episode:
-        """Return the episode of everything taken so far."""
+    def note_lost_end(self, file: str) -> None:
+        """Take that the last part of a log could not be read."""
+        self._lost_ends[file] = None
+
+    def last_advance(self, file: str) -> int | None:
+        """Line of the last new step in `file`, null when it shows none."""
+        tail = self._advances.get(file)
+        return tail.lines[-1] if tail is not None else None
+
+    def build(self, progress: ProgressAssessment, ends: Iterable[LogEnd] = ()) -> Episode:
+        """Return the episode of everything taken so far; `ends` are those of its logs, by now."""
+        known = {end.file: end for end in ends}
+        clocks = [end.time for end in known.values() if end.time is not None]
+        clocks += [] if self._end_time is None else [self._end_time]
         return Episode(
             attempt=self._attempt,
             files=self._files,
@@ -96,6 +108,8 @@ class EpisodeBuilder:
             scheduler=self._scheduler,
             clean_end=self._clean_end,
             forms=frozenset(self._forms),
-            end_time=self._end_time,
-            tail=self._tail,
+            end_time=max(clocks, default=None),
+            ends=known,
+            restarts=dict(self._restarts),
+            lost_ends=tuple(self._lost_ends),
         )

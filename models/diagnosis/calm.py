@@ -14,7 +14,11 @@ _STRAGGLERS = {
 }
 _MOVING = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 CLEAN_END_CONFIDENCE = 0.97
+LOST_END_CONFIDENCE = 0.7
 ADVANCING_CONFIDENCE = 0.95
+HANG_CONFIDENCE = 0.9
+HANG_IN_PHASE_CONFIDENCE = 0.6
+"""Long silences of an evaluation or a checkpoint are legal (DESIGN 4.3)."""
 SILENT_CONFIDENCE = 0.85
 """Where nothing was seen, that nothing can be said is itself right most of the time."""
 
@@ -32,17 +36,28 @@ def calm_finding(episode: Episode) -> Finding:
     numeric = _numeric(progress)
     if numeric is not None:
         return numeric
+    if progress.state is ProgressState.BUSY:
+        return _unknown(progress.reason)
+    return _healthy(episode)
+
+
+def _healthy(episode: Episode) -> Finding:
+    """Judge an episode that shows nothing wrong; what the lost end of a log held, nobody knows."""
+    progress, lost = episode.progress, ""
+    if episode.lost_ends:
+        lost = "; what came after is lost with the end of the log"
     if episode.clean_end is not None or progress.state is ProgressState.FINISHED:
-        return _benign(CLEAN_END_CONFIDENCE, "the log shows a clean end")
+        confidence = LOST_END_CONFIDENCE if lost else CLEAN_END_CONFIDENCE
+        return _benign(confidence, f"the log shows a clean end{lost}")
     if progress.state in _MOVING:
-        return _benign(ADVANCING_CONFIDENCE, f"steps advance: {progress.reason}")
+        reason = f"steps advance: {progress.reason}{lost}"
+        return _unknown(reason) if lost else _benign(ADVANCING_CONFIDENCE, reason)
+    return _unknown("no failure line, no progress and no clean end were seen")
+
+
+def _unknown(reason: str) -> Finding:
     return Finding(
-        Kind.UNKNOWN,
-        None,
-        Domain.UNKNOWN,
-        Retry.UNCLEAR,
-        SILENT_CONFIDENCE,
-        why=("no failure line, no progress and no clean end were seen",),
+        Kind.UNKNOWN, None, Domain.UNKNOWN, Retry.UNCLEAR, SILENT_CONFIDENCE, why=(reason,)
     )
 
 
@@ -66,7 +81,7 @@ def _hang(progress: ProgressAssessment) -> Finding:
         "no_progress",
         Domain.UNKNOWN,
         Retry.UNCLEAR,
-        0.9,
+        HANG_CONFIDENCE if progress.open_phase is None else HANG_IN_PHASE_CONFIDENCE,
         file=progress.last_file,
         line=progress.last_line,
         why=(progress.reason,),

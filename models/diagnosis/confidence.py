@@ -8,7 +8,6 @@ calibration belongs to a later change.
 from __future__ import annotations
 
 from relume.models.diagnosis.consequences import is_generic
-from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
 from relume.models.signatures.rule import Role, Tier
 
@@ -25,10 +24,11 @@ CASCADE_FACTOR = 0.92
 GENERIC_FACTOR = 0.94
 
 
-def root_confidence(episode: Episode, root: Root) -> float:
+def root_confidence(root: Root) -> float:
     """Confidence (0-1) that the kind of `root` is right.
 
-    Lower for victims' lines and for unspecific wording; higher when accounting agrees.
+    Lower for victims' lines and for unspecific wording. What speaks against it comes on top:
+    `relume.models.diagnosis.doubt`.
     """
     signature = root.hit.signature
     value = _BY_TIER[signature.tier]
@@ -36,6 +36,4 @@ def root_confidence(episode: Episode, root: Root) -> float:
         value *= CASCADE_FACTOR
     if is_generic(root.hit):
         value *= GENERIC_FACTOR
-    if episode.scheduler.state == "COMPLETED":
-        value *= 0.5
     return value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.episode import JOB_STREAMS, Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
 from relume.verdict import Domain, Kind
@@ -25,6 +26,19 @@ COLLECTIVE_CATEGORIES = frozenset({"torch_nccl", "nccl", "rendezvous"})
 """Families whose time-outs are those of collectives: a storage stall aborts nothing by itself."""
 SYSTEM_CATEGORIES = frozenset({"slurm", "gpu_driver", "host", "telemetry"})
 """Families whose lines the kernel, Slurm or a monitor prints, never a rank."""
+KERNEL_CATEGORIES = frozenset({"gpu_driver", "host"})
+"""Families whose lines the kernel prints."""
+_KERNEL_PREFIX = re.compile(
+    r"\bkernel:|\[ *\d+\.\d+\]|^<\d+>|\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|^kern +:|;$"
+)
+"""What stands before a line that was read from a kernel: its tag, its clock or its priority."""
+_KERNEL_TAG = re.compile(
+    r"NVRM: |SXid|\bkernel: |mlx\d_core |EDAC |rcu: |watchdog: |INFO: task |Kernel panic|oom-kill:"
+    r"|Out of memory: |pcieport |EXT4-fs |XFS \(|blk_update_request"
+)
+"""How its messages begin; within a message they are somebody's quotation."""
+ANCHORS = frozenset({Role.ROOT, Role.CONFIRMATION, Role.CASCADE, Role.POINTER})
+"""Roles of lines that tell of a failure."""
 CAUSES = frozenset({Role.ROOT, Role.CONFIRMATION})
 """Roles of lines that can be a first cause."""
 
@@ -58,9 +72,41 @@ def died_by_signal(hit: Hit) -> bool:
 
 def is_forgeable(hit: Hit) -> bool:
     """Whether a process of the job printed a line that is the kernel's or Slurm's to print."""
+    return is_quoted(hit) or (_printed_by_rank(hit) and hit.signature.category in SYSTEM_CATEGORIES)
+
+
+def is_system_log(hit: Hit) -> bool:
+    """Whether the line stands in a log of the kernel or of a controller."""
+    return hit.line.stream not in JOB_STREAMS
+
+
+def is_undated(hit: Hit) -> bool:
+    """Whether a system's log doesn't tell when this was: perhaps another day, under another job."""
+    return is_system_log(hit) and hit.line.event_time is None
+
+
+def is_quoted(hit: Hit) -> bool:
+    """Whether a process of the job repeats what a kernel says: monitors and health checks do.
+
+    A kernel's own line, in a log that was put together from several, has the kernel's tag or clock
+    before it, or nothing but a date.
+    """
+    line, prefix = hit.line, hit.line.text[: hit.line.message_start].strip()
+    if line.stream not in JOB_STREAMS:
+        return False
+    if hit.signature.category not in KERNEL_CATEGORIES:
+        return hit.signature.tier is Tier.HARDWARE and line.message.startswith("NCCL INFO")
+    if _printed_by_rank(hit):
+        return True
+    if not prefix or _KERNEL_PREFIX.search(prefix):
+        return False
+    tag = _KERNEL_TAG.search(line.message)
+    return line.node is not None or (tag is not None and tag.start() > 0)
+
+
+def _printed_by_rank(hit: Hit) -> bool:
     line = hit.line
-    printed_by_job = not (line.rank is None and line.local_rank is None and line.task is None)
-    return printed_by_job and hit.signature.category in SYSTEM_CATEGORIES
+    return not (line.rank is None and line.local_rank is None and line.task is None)
 
 
 def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:

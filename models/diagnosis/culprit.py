@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from relume.errors import RelumeError
-from relume.models.diagnosis.consequences import is_forgeable
+from relume.models.diagnosis.consequences import is_forgeable, is_undated
 from relume.models.diagnosis.elastic import Failure, first_failure
 from relume.models.diagnosis.episode import Episode, Printer
 from relume.models.diagnosis.order import Root
@@ -64,12 +64,13 @@ def exclusions(blame: Blame, root: Root, nodes: Collection[str] = ()) -> tuple[s
     """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host.
 
     `nodes` are those of the attempt, empty when unknown: log text never gets another one excluded,
-    nor does a line that a process of the job printed in the name of the kernel or of Slurm.
+    nor does a line that a process of the job printed in the name of the kernel or of Slurm, nor one
+    of a system log that doesn't tell when it was.
     """
     node, signature = blame.where.node, root.hit.signature
     if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
         return ()
-    if is_forgeable(root.hit) or (nodes and node not in nodes):
+    if is_forgeable(root.hit) or is_undated(root.hit) or (nodes and node not in nodes):
         return ()
     return (node,) if signature.exclude is Exclude.YES else ()
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from relume.models.diagnosis.calm import calm_finding
 from relume.models.diagnosis.confidence import root_confidence
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
+from relume.models.diagnosis.doubt import doubted
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.missing import missing_evidence
 from relume.models.diagnosis.order import Root, choose_root
 from relume.models.diagnosis.outlook import operation
+from relume.models.diagnosis.own import own_evidence
 from relume.models.diagnosis.scheduler import outranks, scheduler_finding
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.verdict import Domain, Kind, Retry, Verdict
@@ -25,11 +27,12 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     verdicts.
     """
     settings = settings or DiagnosisSettings()
+    episode, set_aside = own_evidence(episode)
     root = choose_root(episode)
     if root is not None and outranks(episode, root):
         root = None
     blame = find_culprit(episode, root) if root is not None else Blame()
-    finding = _finding(episode, root, blame)
+    finding = doubted(episode, root, _finding(episode, root, blame))
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
@@ -54,7 +57,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         mentions=mentions(episode, settings.max_mentions),
         evidence=evidence_lines(episode, root, blame.hit, settings.max_evidence),
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
-        why=finding.why,
+        why=(*set_aside, *finding.why),
         files=episode.files,
     )
 
@@ -68,7 +71,7 @@ def _finding(episode: Episode, root: Root | None, blame: Blame) -> Finding:
         cause=signature.cause,
         domain=signature.domain,
         retry=signature.retry,
-        confidence=root_confidence(episode, root),
+        confidence=root_confidence(root),
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,

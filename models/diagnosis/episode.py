@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +13,8 @@ FIRST_PER_SIGNATURE = 64
 """Earliest hits kept of each rule: enough to order causes; a wave of a million stays small."""
 PRINTERS_PER_SIGNATURE = 4096
 """Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
+JOB_STREAMS = frozenset({"stdout", "stderr"})
+"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
 ADVANCES_TO_RECOVER = 3
 """New steps after a failure line that show the job went on (DESIGN 5: >= 3 new steps)."""
 
@@ -54,6 +56,33 @@ class SignatureHits:
         if len(self.first) < FIRST_PER_SIGNATURE or is_new:
             self.first.append(hit)
 
+    def kept(self) -> tuple[Hit, ...]:
+        """The hits kept whole, in reading order: the first ones, and the last."""
+        is_apart = self.last is not None and self.last is not self.first[-1]
+        return (*self.first, self.last) if is_apart and self.last else tuple(self.first)
+
+    @classmethod
+    def of(cls, hits: Iterable[Hit]) -> SignatureHits:
+        """Collect the hits of one rule."""
+        group = cls()
+        for hit in hits:
+            group.add(hit)
+        return group
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """The end of one log.
+
+    `lines` are its last lines as (line, text). `time` is the latest clock among the last few of
+    them: null where they have none, and then nobody knows when the log ended.
+    """
+
+    file: str
+    stream: str
+    lines: tuple[tuple[int, str], ...] = ()
+    time: int | None = None
+
 
 @dataclass(slots=True)
 class AdvanceTail:
@@ -70,7 +99,11 @@ class AdvanceTail:
 
     def outlived(self, line: int) -> bool:
         """Whether enough new steps came after `line` of the same file."""
-        return len(self.lines) == ADVANCES_TO_RECOVER and self.lines[0] > line
+        return self.steps_after(line) >= ADVANCES_TO_RECOVER
+
+    def steps_after(self, line: int) -> int:
+        """New steps after `line` of the same file, at most as many as make a recovery."""
+        return sum(advance > line for advance in self.lines)
 
     def outlived_time(self, event_time: int) -> bool:
         """Whether enough new steps came after `event_time` in this file."""
@@ -87,20 +120,26 @@ class RankPlace:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerFacts:
-    """What accounting says of the attempt; state null when no record was given."""
+    """What accounting says of the attempt; state null when no record was given.
+
+    `start` and `end` are UTC microseconds, null while unknown.
+    """
 
     state: str | None = None
     exit_code: int | None = None
     signal: int | None = None
     nodes: tuple[str, ...] = ()
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(slots=True)
 class Episode:
     """The evidence that one diagnosis works on.
 
-    `tail` holds the last lines of each job log as (line, text), for endings that no rule knows.
-    `clean_end` is the position of the last explicit clean end, null when none was printed.
+    `ends` holds the end of each log. `clean_end` is the position of the last explicit clean end,
+    null when none was printed. `restarts` is the last line of each file that says that the work
+    starts again. `lost_ends` are the logs whose last part could not be read.
     """
 
     attempt: str
@@ -113,9 +152,10 @@ class Episode:
     scheduler: SchedulerFacts = field(default_factory=SchedulerFacts)
     clean_end: Position | None = None
     forms: frozenset[str] = frozenset()
-    lines: int = 0
     end_time: int | None = None
-    tail: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    ends: dict[str, LogEnd] = field(default_factory=dict)
+    restarts: dict[str, int] = field(default_factory=dict)
+    lost_ends: tuple[str, ...] = ()
 
     def position(self, hit: Hit) -> Position:
         """Reading-order position of a hit."""
@@ -124,7 +164,7 @@ class Episode:
     def all_hits(self) -> Iterator[Hit]:
         """Every kept hit, in no particular order."""
         for group in self.hits.values():
-            yield from group.first
+            yield from group.kept()
 
     def taken_back(self, hit: Hit) -> bool:
         """Whether a later line of the same file says that this is over."""
@@ -133,15 +173,19 @@ class Episode:
             and closing.line.line > hit.line.line
             and _same_object(closing, hit)
             for group in self.hits.values()
-            for closing in (*group.first, *([group.last] if group.last else []))
+            for closing in group.kept()
             if hit.signature.id in closing.signature.closes
         )
 
     def recovered(self, hit: Hit) -> bool:
         """Whether the job showed enough new steps, or a clean end, after this line."""
-        own = self.advances.get(hit.line.file)
-        if own is not None and own.outlived(hit.line.line):
+        file, line = hit.line.file, hit.line.line
+        own = self.advances.get(file)
+        if own is not None and own.outlived(line):
             return True
+        restart = self.restarts.get(file, -1)
+        if own is not None and restart >= line and own.steps_after(restart):
+            return True  # the launcher started its processes anew, and they work
         time = hit.line.event_time
         if time is not None and any(tail.outlived_time(time) for tail in self.advances.values()):
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relume.models.diagnosis.consequences import is_undated
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
 from relume.models.signatures.rule import Role, Tier
@@ -10,6 +11,8 @@ from relume.verdict import Domain, Kind, Locator
 KERNEL_LOG = "kernel log of the nodes (Xid, oom_kill, link and storage errors)"
 SCHEDULER_RECORD = "scheduler record (sacct State, ExitCode, NodeList)"
 DUMPS = "collective dumps of all ranks (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"
+KERNEL_CLOCK = "the time of the kernel's lines (dmesg --time-format iso, or the node's syslog)"
+LOST_END = "the end of a log: its compressed file is cut off or damaged"
 OTHER_RANKS = "logs of the other ranks"
 CLOCK = "a clock on the lines: silence cannot be told from an ended excerpt"
 GPU_METRICS = "GPU and network metrics per node (clocks, power, throttle reasons, NIC counters)"
@@ -27,6 +30,12 @@ def missing_evidence(
 
 
 def _wanted(episode: Episode, root: Root | None, kind: Kind, where: Locator) -> tuple[str, ...]:
+    lost = (LOST_END,) if episode.lost_ends else ()
+    clock = (KERNEL_CLOCK,) if root is not None and is_undated(root.hit) else ()
+    return (*lost, *clock, *_wanted_for(episode, root, kind, where))
+
+
+def _wanted_for(episode: Episode, root: Root | None, kind: Kind, where: Locator) -> tuple[str, ...]:
     if kind is Kind.STRAGGLER:
         return (GPU_METRICS, OTHER_RANKS)
     if root is not None:

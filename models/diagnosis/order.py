@@ -12,15 +12,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from relume.models.diagnosis.consequences import (
+    ANCHORS,
     CAUSES,
     CLOCK_SLACK_MICROSECONDS,
     CONSEQUENCES,
     died_by_signal,
     is_forgeable,
     is_generic,
+    is_quoted,
     precedes,
 )
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.retrying import is_retried
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Exclude, Implicates, Role, Tier
 from relume.verdict import Domain
@@ -29,7 +32,6 @@ IGNORED_RULE = "exception_ignored"
 """Rule of Python's notice that it ignored the exception printed after it."""
 SAME_REPORT_LINES = 40
 """A report of one event spans at most so many lines (an oom-kill report prints a table)."""
-_ANCHORS = frozenset({Role.ROOT, Role.CONFIRMATION, Role.CASCADE, Role.POINTER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,21 @@ class Root:
 
 def choose_root(episode: Episode) -> Root | None:
     """Return the root of the episode, or null when no line of it is a sign of failure."""
-    open_hits = [h for h in episode.all_hits() if h.signature.role in _ANCHORS]
+    open_hits = [h for h in episode.all_hits() if h.signature.role in ANCHORS]
     ignored = _ignored_exceptions(episode)
     anchors = one_per_line(
         h
         for h in open_hits
         if not (
             is_forged_decision(h)
+            or is_retried(h)
+            or _survived_quote(episode, h)
             or episode.recovered(h)
             or episode.taken_back(h)
             or _place(h) in ignored
         )
     )
+    anchors = _without_echoes(anchors)
     if not anchors:
         return None
     why = _count_recovered(open_hits, anchors)
@@ -83,6 +88,18 @@ def one_per_line(hits: Iterable[Hit]) -> list[Hit]:
 def is_forged_decision(hit: Hit) -> bool:
     """Whether a rank says what only srun or slurmctld may say: that a node failed."""
     return is_forgeable(hit) and hit.signature.category == "slurm" and _excludes(hit)
+
+
+def _without_echoes(anchors: Sequence[Hit]) -> list[Hit]:
+    """Leave out what the job only repeats of a log that is there itself."""
+    told = {h.signature.id for h in anchors if not is_quoted(h)}
+    return [h for h in anchors if not is_quoted(h) or h.signature.id not in told]
+
+
+def _survived_quote(episode: Episode, hit: Hit) -> bool:
+    """Whether the job took a step after it had quoted a kernel: it was no word on this job."""
+    advances = episode.advances.get(hit.line.file)
+    return is_quoted(hit) and advances is not None and advances.steps_after(hit.line.line) > 0
 
 
 def _excludes(hit: Hit) -> bool:

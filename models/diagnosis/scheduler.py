@@ -18,6 +18,11 @@ _STATES: dict[str, tuple[Kind, str, Domain, Retry]] = {
     "CANCELLED": (Kind.CRASH, "cancelled", Domain.SCHEDULER, Retry.UNCLEAR),
     "FAILED": (Kind.CRASH, "unknown_failure", Domain.UNKNOWN, Retry.UNCLEAR),
 }
+COMPLETED = "COMPLETED"
+FAILED_STATES = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"})
+"""States that say that the job itself, or what it ran on, failed."""
+ALIVE_STATES = frozenset({"RESIZING", "RUNNING", "SIGNALING", "STOPPED", "SUSPENDED"})
+"""States of a job that is on its nodes: none of it has ended."""
 _DECISIVE = frozenset({"NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "PREEMPTED"})
 _WEAK_TIERS = frozenset({Tier.POINTER, Tier.TEARDOWN})
 

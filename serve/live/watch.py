@@ -13,14 +13,14 @@ from relume.advice import Advice, Mode, Operation
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
-from relume.models.diagnosis.episode import SchedulerFacts
+from relume.models.diagnosis.episode import JOB_STREAMS, SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.hang.gap import GapDetector, HangDetection, Level
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
-from relume.serve.analysis import JOB_STREAMS, AttemptAnalysis
+from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
@@ -115,6 +115,7 @@ class AttemptWatch:
         self._settings = settings or WatchSettings()
         self._gaps = GapDetector()
         self._hang: HangDetection | None = None
+        self._started_at: int | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
         self._blind: set[str] = set()
@@ -124,7 +125,7 @@ class AttemptWatch:
     def start(self, event_time: int) -> None:
         """Take the start of the attempt (UTC microseconds)."""
         self._gaps.start(event_time)
-        self._analysis.began_at = event_time
+        self._started_at = event_time
 
     def feed(self, block: Block, parser: LineParser, event_time: int) -> None:
         """Take lines that were landed by `event_time`; a new step in them ends a silence."""
@@ -139,6 +140,8 @@ class AttemptWatch:
             self._hang = None
         elif parser.stream in JOB_STREAMS:
             self._gaps.talk(event_time)
+        if self._analysis.open_phase is not None:
+            self._gaps.enter(self._analysis.open_phase)
 
     def note_source(self, source: str, *, healthy: bool, event_time: int) -> None:
         """Take the health of one of the attempt's logs: what isn't read is no silence."""
@@ -157,11 +160,19 @@ class AttemptWatch:
         """Take what the scheduler says; the nodes of a running attempt are remembered."""
         self.facts = facts
         self.run_nodes |= set(facts.nodes)
+        if facts.ended and self.ended_at is None:
+            self.ended_at = event_time
+        self._note_scheduler(facts)
+
+    def _note_scheduler(self, facts: JobFacts) -> None:
+        """Tell the diagnosis where and when the attempt ran, and its end only when it has come."""
+        nodes = tuple(sorted(self.run_nodes))
         if facts.ended:
-            self.ended_at = event_time if self.ended_at is None else self.ended_at
-            self._analysis.note_scheduler(
-                SchedulerFacts(facts.state, facts.exit_code, facts.signal, facts.nodes)
-            )
+            said = facts.outcome, facts.exit_code, facts.signal
+            told = SchedulerFacts(*said, nodes, self._started_at, self.ended_at)
+        else:
+            told = SchedulerFacts(nodes=nodes, start=self._started_at)
+        self._analysis.note_scheduler(told)
 
     def note_landed(self) -> None:
         """Take that the logs of the ended attempt were read to their end."""

@@ -163,8 +163,8 @@ def test_compressed_logs_and_standard_input_give_the_same_verdict(failed_log: Pa
 def test_a_folder_is_one_attempt_with_kernel_and_accounting_evidence(tmp_path: Path) -> None:
     (tmp_path / "rank_0.log").write_text("\n".join(STEPS) + "\n")
     (tmp_path / "dmesg-gpu-b07.log").write_text(
-        "[ 2212.100000] usb 1-1: new device\n"
-        "[90212.123456] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "
+        "2026-03-02T09:00:00,000001+00:00 usb 1-1: new device\n"
+        "2026-03-02T10:00:00,123456+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "
         "GPU has fallen off the bus.\n"
     )
     (tmp_path / "sacct.txt").write_text("JobID|State|ExitCode|NodeList\n7|FAILED|1:0|gpu-b07\n")

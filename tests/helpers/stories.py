@@ -91,13 +91,13 @@ slurmstepd: error: *** STEP 77.0 ON gpu-a01 CANCELLED AT 2026-03-02T10:00:00 DUE
         culprit={},
         operation="OBSERVE",
     ),
-    "a rank quotes the kernel: nobody is excluded for it": Story(
+    "a rank quotes the kernel: alone that says nothing": Story(
         """
 [rank2]: Oct 12 10:00:00 gpu-z01 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus.
 """,
-        "crash",
-        "hardware",
-        operation="RESTART",
+        "unknown",
+        "unknown",
+        operation="OBSERVE",
     ),
     "the last line of a traceback names any exception": Story(
         """

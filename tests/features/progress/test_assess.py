@@ -83,7 +83,6 @@ def test_evaluation_lines_alone_are_an_advance(feed: Feed) -> None:
     "end",
     [
         "{'train_runtime': 273.0, 'epoch': 1.0}",
-        "real\t2m50.690s",
         "[after training is done] datetime: 2024-05-01 10:30:00",
     ],
 )

@@ -90,7 +90,6 @@ SAID: tuple[tuple[str, MarkerKind, Phase], ...] = tuple(
                 "2024-01-01 10:00:00 | INFO | fairseq_cli.train | done training in 812.4 seconds",
                 "`Trainer.fit` stopped: `max_steps=100` reached.",
                 "INFO: training finished",
-                "real\t2m50.690s",
                 "task 0: exit code 0",
                 "Process exited with exit code: 0.",
             ),
@@ -98,7 +97,10 @@ SAID: tuple[tuple[str, MarkerKind, Phase], ...] = tuple(
         (
             "weak_end",
             "teardown",
-            ("WARNING: process group has NOT been destroyed before it is being destructed.",),
+            (
+                "WARNING: process group has NOT been destroyed before it is being destructed.",
+                "real\t2m50.690s",
+            ),
         ),
         (
             "restart",

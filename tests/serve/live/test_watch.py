@@ -198,6 +198,16 @@ def test_the_end_that_was_advised_is_no_other_finding(state: str, why: str) -> N
     assert story.watch.verdict.kind is Kind.HANG
 
 
+def test_a_checkpoint_may_take_long() -> None:
+    story = Story()
+    story.train(40)
+    story.say("saving checkpoint at iteration      40 to /ckpt/run7")
+    story.pass_time(900)
+    assert story.advice == []
+    story.train(20, first=40)
+    assert story.advice == []
+
+
 def test_a_failure_without_any_word_is_restarted_with_the_cause_unknown() -> None:
     story = Story()
     story.train(10)

@@ -1,0 +1,169 @@
+"""Which lines are about this attempt: kernels and controllers also log other jobs, and other days.
+
+What such a log says counts only if it happened on a node of the attempt and while it ran. The
+job's own lines always count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from relume.features.progress.assess import ProgressState
+from relume.models.diagnosis.consequences import (
+    ANCHORS,
+    CAUSES,
+    SYSTEM_CATEGORIES,
+    is_system_log,
+)
+from relume.models.diagnosis.culprit import named_nodes
+from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd, SignatureHits
+from relume.models.diagnosis.retrying import is_retried
+from relume.models.diagnosis.scheduler import COMPLETED, FAILED_STATES
+from relume.models.signatures.hit import Hit
+from relume.models.signatures.rule import Implicates
+
+MICROSECONDS = 1_000_000
+CLOCK_SLACK_SECONDS = 60
+"""Clocks of a node and of the controller differ by seconds, and ending a job takes as long: Slurm
+waits 30 s (KillWait) between its two signals."""
+START_SLACK_SECONDS = 2
+"""Before the start there is only the difference of clocks, which both may tell in whole seconds.
+More would blame a node for what it did to the job before: often that job has just been moved."""
+SILENT_SECONDS = 600
+"""How long after its last line a job that says nothing of an end is taken to be there still: a
+peer that was lost shows when a collective times out, by default after 10 minutes."""
+SILENT_GAPS = 20
+"""The same in usual gaps between its steps, for jobs that print rarely."""
+
+_Test = Callable[[Hit], bool]
+
+
+def own_evidence(episode: Episode) -> tuple[Episode, tuple[str, ...]]:
+    """Return the episode without the lines that are not about it, and what was set aside, in words.
+
+    Examples of what goes: an Xid after the job had ended well, one on a node that the job didn't
+    run on, one from before it started.
+    """
+    hits, why = dict(episode.hits), list[str]()
+    for reason, is_foreign in _tests(episode):
+        gone = 0
+        for name, group in list(hits.items()):
+            kept = [hit for hit in group.kept() if not is_foreign(hit)]
+            lost = len(group.kept()) - len(kept)
+            if lost:
+                hits[name] = SignatureHits.of(kept)
+                gone += lost
+        if gone:
+            why.append(f"set aside {gone}: {reason}")
+    return (replace(episode, hits=hits), tuple(why)) if why else (episode, ())
+
+
+def ended_well(episode: Episode) -> bool:
+    """Whether the attempt came to a good end: by accounting, else by its own last words."""
+    state = episode.scheduler.state
+    if state == COMPLETED:
+        return not episode.scheduler.exit_code
+    return state not in FAILED_STATES and said_its_end(episode) and not failed_itself(episode)
+
+
+def said_its_end(episode: Episode) -> bool:
+    """Whether an explicit clean end is the last that the job's progress shows."""
+    is_finished = episode.progress.state is ProgressState.FINISHED
+    return is_finished and episode.clean_end is not None
+
+
+def failed_itself(episode: Episode) -> bool:
+    """Whether the job's own lines show a cause of failure that it did not get over."""
+    return any(
+        not is_system_log(hit)
+        and hit.signature.role in CAUSES
+        and hit.signature.category not in SYSTEM_CATEGORIES
+        and _stands(episode, hit)
+        for hit in episode.all_hits()
+    )
+
+
+def failure_shown(episode: Episode) -> bool:
+    """Whether something else than a log of the system says that the attempt failed."""
+    return episode.scheduler.state in FAILED_STATES or any(
+        not is_system_log(hit) and hit.signature.role in ANCHORS and _stands(episode, hit)
+        for hit in episode.all_hits()
+    )
+
+
+def _tests(episode: Episode) -> Iterator[tuple[str, _Test]]:
+    facts = episode.scheduler
+    if facts.nodes:
+        own = frozenset(map(_short, facts.nodes))
+        yield "on nodes that the attempt did not run on", lambda hit: _is_elsewhere(own, hit)
+    if facts.start is not None:
+        start = facts.start - START_SLACK_SECONDS * MICROSECONDS
+        yield "before the attempt started", lambda hit: _time(hit, start) < start
+    if ended_well(episode):
+        how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"
+        yield (
+            f"told by the system of an attempt that ended well ({how})",
+            lambda hit: is_system_log(hit) or _follows_clean_end(episode, hit),
+        )
+        return
+    end = _end(episode)
+    if end is not None:
+        yield "after the attempt had ended", lambda hit: _time(hit, end) > end
+
+
+def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:
+    if not is_system_log(hit):
+        return False
+    is_named = hit.signature.implicates is Implicates.NAMED
+    nodes = named_nodes(hit) if is_named else [hit.line.node] if hit.line.node else []
+    return bool(nodes) and own.isdisjoint(map(_short, nodes))
+
+
+def _short(node: str) -> str:
+    """Name without its domain: kernels print the one, Slurm the other. Addresses stay whole."""
+    return node if node[:1].isdigit() else node.partition(".")[0].lower()
+
+
+def _time(hit: Hit, default: int) -> int:
+    time = hit.line.event_time
+    return time if time is not None and is_system_log(hit) else default
+
+
+def _follows_clean_end(episode: Episode, hit: Hit) -> bool:
+    """Whether a system's line stands in the job's own log after its clean end: it is leavings."""
+    end, position = episode.clean_end, episode.position(hit)
+    is_system = hit.signature.category in SYSTEM_CATEGORIES
+    return (
+        end is not None
+        and is_system
+        and position.file_index == end.file_index
+        and position.line > end.line
+    )
+
+
+def _end(episode: Episode) -> int | None:
+    """Latest time that still belongs to the attempt, null when nobody knows."""
+    if episode.scheduler.end is not None:
+        return episode.scheduler.end + CLOCK_SLACK_SECONDS * MICROSECONDS
+    last = _last_clock(episode)
+    if last is None:
+        return None
+    slack = float(CLOCK_SLACK_SECONDS)
+    if not failed_itself(episode):
+        usual = episode.progress.usual_gap_seconds or 0.0
+        slack = max(SILENT_SECONDS, SILENT_GAPS * usual)
+    return last + int(slack * MICROSECONDS)
+
+
+def _last_clock(episode: Episode) -> int | None:
+    """Last clock of the job's output; null unless the log that shows its steps ends with one."""
+    ends: list[LogEnd] = [end for end in episode.ends.values() if end.stream in JOB_STREAMS]
+    steps = episode.ends.get(episode.progress.last_file or "")
+    if steps is not None and steps.time is None:
+        return None
+    return max((end.time for end in ends if end.time is not None), default=None)
+
+
+def _stands(episode: Episode, hit: Hit) -> bool:
+    return not (episode.recovered(hit) or episode.taken_back(hit) or is_retried(hit))

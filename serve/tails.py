@@ -1,0 +1,122 @@
+"""The last lines of each log of an attempt, the same however the log was cut into blocks."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from relume.features.progress.regular import last_work
+from relume.ingest.blocks import Block
+from relume.ingest.loglines import LineParser
+from relume.models.diagnosis.episode import JOB_STREAMS, LogEnd
+
+TAIL_BYTES = 32 * 1024
+"""The end of each log, kept for its clocks and for endings that no rule knows."""
+TAIL_LINES = 1000
+"""The same in lines: most of 32 KiB are fewer."""
+MAX_TEXT = 16 * 1024
+"""Bytes kept of one line."""
+OPEN_TAILS = 256
+"""Logs of which so much is kept; of the one that was silent for longest only its end stays."""
+CLOCK_LINES = 40
+"""A log whose last clock is further from its end than this has an end that nobody knows."""
+SHOWN_LINES = 200
+"""Last lines that a diagnosis looks at; ..."""
+CLOSED_LINES = 40
+"""... and of logs that are no longer kept."""
+_CLOCK = re.compile(rb"\d:\d\d:\d\d|\d{10}\.\d|time_ms")
+"""What every clock holds: looking for it is much cheaper than reading a line's prefixes."""
+_CLOCK_BYTES = 600
+
+
+@dataclass(slots=True)
+class _Tail:
+    """The last lines of one log as (line, bytes)."""
+
+    parser: LineParser
+    lines: deque[tuple[int, bytes]] = field(default_factory=deque)
+    size: int = 0
+
+    def add(self, block: Block) -> None:
+        """Take the lines at the end of the next block."""
+        data, added = block.data, list[tuple[int, bytes]]()
+        end, size = len(data) - data.endswith(b"\n"), 0
+        while end >= 0 and len(added) < TAIL_LINES and size <= TAIL_BYTES:
+            start = data.rfind(b"\n", 0, end) + 1
+            added.append((start, data[start : min(end, start + MAX_TEXT)]))
+            size += len(added[-1][1])
+            end = start - 1
+        self.lines.extend((block.line_at(start), raw) for start, raw in reversed(added))
+        self.size += size
+        while len(self.lines) > TAIL_LINES or (self.size > TAIL_BYTES and len(self.lines) > 1):
+            self.size -= len(self.lines.popleft()[1])
+
+    def time(self, raw: bytes) -> int | None:
+        """Clock of one line, null when it has none."""
+        if not _CLOCK.search(raw, 0, _CLOCK_BYTES):
+            return None
+        return self.parser.look(raw.decode("utf-8", "replace"), 0, 0).event_time
+
+    def end(self, shown: int = SHOWN_LINES) -> LogEnd:
+        """Return the end of the log as it stands."""
+        last = [(number, raw) for number, raw in self.lines if raw.strip()][-shown:]
+        texts = tuple((number, raw.decode("utf-8", "replace")) for number, raw in last)
+        times = [time for _, raw in last[-CLOCK_LINES:] if (time := self.time(raw)) is not None]
+        stream = self.parser.stream
+        return LogEnd(self.parser.file, stream, texts, max(times, default=None))
+
+    def clocks_after(self, line: int) -> tuple[int, int] | None:
+        """(first, latest) clock after `line`, null when there is none.
+
+        The latest is sought among the last lines with a clock: ranks are not in step.
+        """
+        after = [raw for number, raw in self.lines if number > line]
+        first = next((time for raw in after if (time := self.time(raw)) is not None), None)
+        if first is None:
+            return None
+        times: list[int] = []
+        for raw in reversed(after):
+            time = self.time(raw)
+            times += [] if time is None else [time]
+            if len(times) >= CLOCK_LINES:
+                break
+        return first, max(times)
+
+    def work_time(self, line: int) -> int | None:
+        """When work that no step line shows was last seen after `line`, null when it wasn't."""
+        after = [(number, raw) for number, raw in self.lines if number > line]
+        work = last_work((number, raw.decode("utf-8", "replace")) for number, raw in after)
+        if work is None:
+            return None
+        times = (self.time(raw) for number, raw in after if number >= work)
+        return next((time for time in times if time is not None), None)
+
+
+class Tails:
+    """The ends of all logs of an attempt; bounded."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Tail] = {}
+        self._closed: dict[str, LogEnd] = {}
+
+    def add(self, block: Block, parser: LineParser) -> None:
+        """Take the next block of its log."""
+        tail = self._open.pop(block.file, None) or _Tail(parser)
+        tail.parser = parser
+        tail.add(block)
+        while len(self._open) >= OPEN_TAILS:
+            name = next(iter(self._open))
+            self._closed[name] = self._open.pop(name).end(CLOSED_LINES)
+        self._open[block.file] = tail
+
+    def ends(self) -> list[LogEnd]:
+        """Return the end of every log."""
+        return [*self._closed.values(), *(tail.end() for tail in self._open.values())]
+
+    def of_job(self) -> Iterator[tuple[str, _Tail]]:
+        """Yield the kept tails of what the job itself prints."""
+        for name, tail in self._open.items():
+            if tail.parser.stream in JOB_STREAMS:
+                yield name, tail
