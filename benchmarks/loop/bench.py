@@ -64,8 +64,12 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     python = require_torch()
     install_slurm()
     folder = Path(tempfile.mkdtemp(prefix="relume-loop-"))
-    with cleaned_up_on_sigterm():
-        findings, usage = measured(lambda: _find(folder, python, runs, moments))
+    try:
+        with cleaned_up_on_sigterm():
+            findings, usage = measured(lambda: _find(folder, python, runs, moments))
+    except KeyboardInterrupt:
+        shutil.rmtree(folder)
+        raise
     result = BenchResult(
         id="loop-quick" if quick else "loop",
         version=__version__,
@@ -130,7 +134,8 @@ def _kill_relume(site: Site, watch: AdviceWatch, moments: int) -> Findings:
         seconds=SURVIVOR_SECONDS,
         patience_seconds=SURVIVOR_SECONDS,  # as long as parts are killed, anything may take long
     )
-    killer = Killer(site.serve, site.control, deck(moments, SEED), pool.recovering)
+    kills = deck(moments, SEED)
+    killer = Killer(site.serve, site.control, kills, pool.recovering, site.is_ready)
     killer.start()
     try:
         plans = map(scenarios.survivor, count())

@@ -119,8 +119,12 @@ class Site:
 
     def wait_until_ready(self) -> None:
         """Wait until the service says that its parts are well and the controller speaks to it."""
-        self.serve.wait_for(lambda: self._answers("readyz"), what="relume serve to be ready")
+        self.serve.wait_for(self.is_ready, what="relume serve to be ready")
         self.control.require()
+
+    def is_ready(self) -> bool:
+        """Whether the service says so."""
+        return self._answers("readyz")
 
     # --- inside ----------------------------------------------------------------------------------
 

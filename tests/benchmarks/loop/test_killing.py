@@ -35,6 +35,7 @@ def test_a_deck_holds_each_target_as_often_in_an_order_of_its_seed() -> None:
     kills = deck(50, seed=1)
     assert Counter(kill.target for kill in kills) == {"serve": 50, "control": 50, "both": 50}
     assert all(WAITS_SECONDS[0] <= kill.after_seconds <= WAITS_SECONDS[1] for kill in kills)
+    assert 0 < sum(kill.early for kill in kills) < len(kills) / 2
     assert [kill.target for kill in kills] != [kill.target for kill in deck(50, seed=2)]
 
 
@@ -66,7 +67,7 @@ def test_a_daemon_that_ends_by_itself_is_an_error_with_its_last_words(tmp_path: 
 def test_a_killer_works_through_its_deck_while_jobs_recover(tmp_path: Path) -> None:
     serve, control = daemon(tmp_path, "serve"), daemon(tmp_path, "control")
     kills = [Kill("serve", 0.0), Kill("both", 0.0), Kill("control", 0.0)]
-    killer = Killer(serve, control, kills, lambda: True)
+    killer = Killer(serve, control, kills, lambda: True, lambda: True)
     serve.start()
     control.start()
     try:
@@ -82,10 +83,14 @@ def test_a_killer_works_through_its_deck_while_jobs_recover(tmp_path: Path) -> N
     assert [kill.at for kill in killer.done] == sorted(kill.at for kill in killer.done)
 
 
-def test_a_killer_waits_until_a_job_recovers_and_can_be_stopped(tmp_path: Path) -> None:
-    killer = Killer(
-        daemon(tmp_path, "serve"), daemon(tmp_path, "control"), deck(1, seed=1), lambda: False
-    )
+@pytest.mark.parametrize(("recovering", "ready"), [(False, True), (True, False)])
+def test_a_killer_waits_for_a_job_that_recovers_and_for_relume_to_work(
+    tmp_path: Path,
+    recovering: bool,  # noqa: FBT001
+    ready: bool,  # noqa: FBT001
+) -> None:
+    parts = daemon(tmp_path, "serve"), daemon(tmp_path, "control")
+    killer = Killer(*parts, [Kill("serve", 0.0)], lambda: recovering, lambda: ready)
     killer.start()
     killer.stop()
     assert not killer.over
@@ -96,7 +101,9 @@ def test_a_part_that_ended_by_itself_is_an_error(tmp_path: Path) -> None:
     serve = daemon(tmp_path, "serve", "raise SystemExit('no such lake')")
     serve.start()
     wait_until(lambda: serve.log.read_text() != "", what="its last words")
-    killer = Killer(serve, daemon(tmp_path, "control"), [Kill("serve", 0.2)], lambda: True)
+    killer = Killer(
+        serve, daemon(tmp_path, "control"), [Kill("serve", 0.2)], lambda: True, lambda: True
+    )
     killer.start()
     wait_until(lambda: killer.over, what="the killer to give up")
     with pytest.raises(UnreachableError, match="no such lake"):
