@@ -35,15 +35,16 @@ class _Running:
 class Pool:
     """At most `at_once` jobs on a site, begun at least `apart_seconds` one after the other.
 
-    Apart, because the start of a job takes all cores of a small machine for some seconds. A job
-    that is not over after `seconds` is recorded as it is by then, and cancelled. A job that FAILED
-    may be taken back: only after `patience_seconds` it counts as over.
+    A job is begun only while no other one starts, which takes all cores of a small machine for some
+    seconds: it would be measured how they share them. A job that is not over after `seconds` is
+    recorded as it is by then, and cancelled. A job that FAILED may be taken back: only after
+    `patience_seconds` it counts as over.
     """
 
     site: Site
     watch: AdviceWatch
     at_once: int = 5
-    apart_seconds: float = 5.0
+    apart_seconds: float = 3.0
     seconds: float = 300.0
     patience_seconds: float = 20.0
     _running: list[_Running] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Pool:
         begun, more = 0.0, True
         while more or self._running:
             now = time.monotonic()
-            if more and len(self._running) < self.at_once and now - begun >= self.apart_seconds:
+            if more and now - begun >= self.apart_seconds and self._has_room():
                 plan = next(plans, None)
                 more = plan is not None
                 if plan is not None:
@@ -68,6 +69,11 @@ class Pool:
     def recovering(self) -> bool:
         """Whether a job has failed and not done a step since."""
         return any(one.job.history().recovering for one in list(self._running))
+
+    def _has_room(self) -> bool:
+        if len(self._running) >= self.at_once:
+            return False
+        return not any(one.job.history().starting for one in self._running)
 
     def _collect(self, now: float) -> list[Record]:
         states = self.site.lab.states()

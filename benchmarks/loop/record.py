@@ -29,8 +29,10 @@ class Recovery:
         A settled generation could.
     released_at
         The command that let the next attempt go was given to Slurm.
+    launched_at
+        Slurm had started it: at once, or when the time that a requeued job has to wait was over.
     began_at
-        Slurm had started it, its ranks had met and loaded the checkpoint.
+        PyTorch was there, the ranks had met and loaded the checkpoint.
     stepped_at
         Its first step was done.
     """
@@ -39,6 +41,7 @@ class Recovery:
     durable_at: int | None = None
     settled_at: int | None = None
     released_at: int | None = None
+    launched_at: int | None = None
     began_at: int | None = None
     stepped_at: int | None = None
 
@@ -132,6 +135,7 @@ class Record:
             durable_at=min((one.at for one in seen), default=None),
             settled_at=min((one.at for one in seen if one.advice.settled), default=None),
             released_at=min(releases, default=None),
+            launched_at=self.history.launched_at(attempt + 1),
             began_at=self.history.began_at(attempt + 1),
             stepped_at=self.history.first_step_at(attempt + 1),
         )

@@ -43,6 +43,9 @@ def _moments(record: Record) -> Iterator[Moment]:
         began = history.began_at(attempt)
         if began is not None:
             yield _begun(record, attempt, began)
+    launched = history.launched_at(1)
+    if launched is not None:
+        yield Moment(launched, f"Slurm starts job {record.job_id} again")
     step = history.first_step_at(1)
     if step is not None:
         yield Moment(step, f"first step after the checkpoint: step {history.began_with(1)}")

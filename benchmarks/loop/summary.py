@@ -20,6 +20,7 @@ _MOMENTS = {
     "generation_1": "durable_at",
     "settled": "settled_at",
     "released": "released_at",
+    "launched": "launched_at",
     "begun": "began_at",
     "first_step": "stepped_at",
 }

@@ -104,6 +104,10 @@ class History:
         """When the first rank failed, null if none did."""
         return self._first("fault", attempt)
 
+    def launched_at(self, attempt: int) -> int | None:
+        """When Slurm had started the batch script, null if it never did."""
+        return self._first("launch", attempt)
+
     def began_at(self, attempt: int) -> int | None:
         """When the last of the ranks had loaded the checkpoint, null if none did."""
         return max((one.at for one in self._of("begin", attempt)), default=None)
@@ -133,6 +137,12 @@ class History:
     def ended(self) -> bool:
         """Whether the last step was done."""
         return any(one.what == "end" for one in self.events)
+
+    @property
+    def starting(self) -> bool:
+        """Whether an attempt has not done its first step: until then it takes whole cores."""
+        launched = {one.attempt for one in self.events if one.what == "launch"}
+        return not launched or self.first_step_at(max(launched)) is None
 
     @property
     def recovering(self) -> bool:
@@ -219,9 +229,12 @@ def require_torch(python: Path = TORCH) -> Path:
 
 def _script(python: Path, folder: Path, plan: Plan) -> str:
     # One dead rank ends the step, as launchers of training jobs have it; gloo keeps to loopback.
+    launch = '{"what": "launch", "attempt": %d, "step": 0, "rank": 0, "node": "%s", "time": %s}'
     return f"""\
 export RUN_FOLDER='{folder}' STEPS={plan.steps} STEP_SECONDS={plan.step_seconds}
 export SAVE_EVERY={SAVE_EVERY} GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1
+printf '{launch}\\n' "${{SLURM_RESTART_COUNT:-0}}" "$SLURMD_NODENAME" "$(date +%s.%6N)" \\
+    >>"$RUN_FOLDER/history.jsonl"
 srun --kill-on-bad-exit=1 '{python}' '{PROGRAM}'
 """
 

@@ -37,9 +37,11 @@ def came_back(nodes: tuple[str, ...] = NODES, step: int = 20) -> History:
     """A job whose rank 2 on node3 failed at step 23, and that went on from `step` on `nodes`."""
     return History(
         (
+            happened("launch", -11),
             *begun(0, -8, 0),
             happened("step", -7),
             happened("fault", 0, step=23, rank=2, node="node3"),
+            happened("launch", 12, attempt=1),
             *begun(1, 15, step, nodes),
             happened("step", 15.5, attempt=1, step=step),
             happened("end", 22, attempt=1, step=45),

@@ -7,8 +7,8 @@ says RUN_FOLDER, STEPS, and if other than usual STEP_SECONDS and SAVE_EVERY. In 
     the newest checkpoint;
 ``history.jsonl``
     what happened when, one object a line, over all attempts: ``{"what": "begin" | "step" | "fault"
-    | "end", "attempt", "step", "rank", "node", "time"}``. It is the job's own word, so that Relume
-    can be measured against it;
+    | "end", "attempt", "step", "rank", "node", "time"}``, to which the batch script adds a
+    ``launch``. It is the job's own word, so that Relume can be measured against it;
 ``faults.json``
     what is to go wrong: ``[{"attempt": 0, "step": 23, "rank": 2, "fault": "sigkill" | "sigstop" |
     "python", "kernel_log": "/…/{node}/kern.log", "kernel_text": "NVRM: …"}]``. Null for `attempt`

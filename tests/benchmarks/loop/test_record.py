@@ -10,12 +10,20 @@ def test_the_times_of_a_recovery_come_from_ledger_commands_and_job() -> None:
     (recovery,) = make_record(KILLED).recoveries()
     seconds = {
         name: recovery.seconds(name)
-        for name in ("durable_at", "settled_at", "released_at", "began_at", "stepped_at")
+        for name in (
+            "durable_at",
+            "settled_at",
+            "released_at",
+            "launched_at",
+            "began_at",
+            "stepped_at",
+        )
     }
     assert seconds == {
         "durable_at": 0.5,
         "settled_at": 10.5,
         "released_at": 11.0,
+        "launched_at": 12.0,
         "began_at": 15.0,
         "stepped_at": 15.5,
     }

@@ -34,6 +34,7 @@ def test_a_story_is_told_in_order_from_the_failure_on() -> None:
         f"xid_79: node3 kernel: {XID_79}",
         "relume control changes it: scontrol update JobId=7 ExcNodeList=node3",
         "relume control lets it go: scontrol release 7",
+        "Slurm starts job 7 again",
         "job 7 goes on from the checkpoint of step 20 on node[1-2,4-5]",
         "first step after the checkpoint: step 20",
         "the job is COMPLETED: all 45 steps are done",

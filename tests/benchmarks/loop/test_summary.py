@@ -104,6 +104,7 @@ def test_notes_hold_the_times_of_each_recovery() -> None:
         "generation_1": 1.5,
         "settled": 12.0,
         "released": 13.0,
+        "launched": 12.0,
         "begun": 15.0,
         "first_step": 15.5,
     }

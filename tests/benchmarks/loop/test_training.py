@@ -73,6 +73,17 @@ def test_a_job_recovers_from_its_failure_to_its_next_step() -> None:
     assert not History(stepped).recovering
 
 
+def test_a_job_starts_until_its_newest_attempt_does_a_step() -> None:
+    launched = (happened("launch", -11), *begun(0, -8, 0))
+    stepped = (*launched, happened("step", -7), happened("fault", 0))
+    again = (*stepped, happened("launch", 12, attempt=1))
+    assert History().starting
+    assert History(launched).starting
+    assert not History(stepped).starting
+    assert History(again).starting
+    assert not History((*again, happened("step", 16, attempt=1))).starting
+
+
 @pytest.mark.parametrize(("step", "checkpoint"), [(0, 0), (4, 0), (5, 5), (23, 20)])
 def test_a_fault_knows_the_checkpoint_before_it(step: int, checkpoint: int) -> None:
     assert Fault(FaultKind.SIGKILL, step).checkpoint == checkpoint
