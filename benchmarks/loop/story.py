@@ -15,7 +15,7 @@ from relume.clock import MICROSECONDS_PER_SECOND, to_datetime
 from relume.slurm.hostlists import fold
 
 _INDENT = " " * 22
-_EVIDENCE = 4
+_EVIDENCE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ def _advised(seen: Seen) -> Moment:
 
 
 def _evidence(advice: Advice) -> Iterator[str]:
-    for one in advice.evidence[:_EVIDENCE]:
+    """The lines that decided; where none did, the first that were found."""
+    decisive = [one for one in advice.evidence if one.rule == advice.rule]
+    for one in (decisive or advice.evidence)[:_EVIDENCE]:
         yield f"{one.rule}: {one.text.strip()}"
 
 

@@ -10,8 +10,9 @@ from relume.verdict import Evidence
 
 def test_a_story_is_told_in_order_from_the_failure_on() -> None:
     evidence = Evidence("xid_79", "root", "kern.log", 0, f"node3 kernel: {XID_79}")
+    victim = Evidence("generic_traceback", "warning", "7.out", 9, "[rank1]: Traceback")
     decided = seen(
-        10.5, Operation.RESTART_EXCLUDING, exclude_nodes=("node3",), evidence=(evidence,)
+        10.5, Operation.RESTART_EXCLUDING, exclude_nodes=("node3",), evidence=(victim, evidence)
     )
     record = make_record(
         GPU_LOST,
