@@ -5,6 +5,7 @@
 
 BIN := .venv/bin
 ENV := .venv/stamp
+TORCH := .venv-torch/stamp
 
 # Parallel test processes.
 WORKERS ?= 2
@@ -31,6 +32,16 @@ $(ENV): requirements.lock pyproject.toml scripts/environment.sh
 .PHONY: demo
 demo: $(ENV) ## Run the main job on made-up logs and print the report
 	@$(BIN)/relume demo
+
+.PHONY: demo-slurm
+demo-slurm: $(ENV) $(TORCH) ## Show a restart on a real Slurm (installs it if this is root on apt)
+	@$(BIN)/python -m relume.benchmarks.loop.demo
+
+.PHONY: torch
+torch: $(TORCH) ## Make or update .venv-torch, for demo-slurm and the bench loop
+
+$(TORCH): scripts/torch-environment.sh | $(ENV)
+	@scripts/torch-environment.sh
 
 .PHONY: test
 test: lint rules suite ## Run everything that CI runs
@@ -78,5 +89,5 @@ lock: $(ENV) ## Pin what pyproject.toml asks for in requirements.lock
 
 .PHONY: clean
 clean: ## Remove everything that make and the tools made, .venv included
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build relume-demo
+	rm -rf .venv .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build relume-demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

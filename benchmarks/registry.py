@@ -16,17 +16,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One bench: its id, what it shows, what data it needs, and where its code is."""
+    """One bench: its id, what it shows, what data it needs, and where its code is.
+
+    `has_quick` says whether it can look quickly, with fewer runs.
+    """
 
     id: str
     shows: str
     data: str
     module: str
+    has_quick: bool = False
 
-    def run(self, data: Path | None) -> BenchResult:
-        """Import the bench and run it on `data`."""
-        call: Callable[[Path | None], BenchResult] = import_module(self.module).run
-        return call(data)
+    def run(self, data: Path | None, *, quick: bool = False) -> BenchResult:
+        """Import the bench and run it on `data`; `quick` for a quick look.
+
+        Raises
+        ------
+        InputError
+            For a quick look at a bench that has none.
+        """
+        if quick and not self.has_quick:
+            raise InputError(
+                f"bench {self.id} --quick",
+                found="a bench without a quick form",
+                expected=f"one of {', '.join(one.id for one in BENCHES if one.has_quick)}",
+                hint="leave --quick out",
+            )
+        call: Callable[..., BenchResult] = import_module(self.module).run
+        return call(data, quick=True) if quick else call(data)
 
 
 BENCHES: tuple[Bench, ...] = (
@@ -53,6 +70,13 @@ BENCHES: tuple[Bench, ...] = (
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",
         "relume.benchmarks.demo.bench",
+    ),
+    Bench(
+        "loop",
+        "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine",
+        "none (PyTorch from `make torch`; installs Slurm where it may; 20 minutes)",
+        "relume.benchmarks.loop.bench",
+        has_quick=True,
     ),
 )
 

@@ -163,8 +163,12 @@ class SlurmLab:
 
     def state(self, job_id: str) -> str:
         """Return Slurm's word for the state of a job; empty when there is no such job."""
+        return self.states().get(job_id, "")
+
+    def states(self) -> dict[str, str]:
+        """Return Slurm's word for the state of each job, by job id."""
         rows = self.run("squeue", "-h", "-t", "all", "-o", "%i %T").splitlines()
-        return dict(row.split(" ", 1) for row in rows).get(job_id, "")
+        return dict(row.split(" ", 1) for row in rows)
 
     def wait_for_state(self, job_id: str, *states: str, seconds: float = 30.0) -> None:
         """Wait until a job is in one of `states`."""

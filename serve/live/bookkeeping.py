@@ -52,6 +52,7 @@ class Bookkeeper:
     def __post_init__(self) -> None:
         self.judge.recall = self._recall
         self.judge.retired = self._note_retired
+        self.judge.is_done = self._is_done
         self.judge.__post_init__()
 
     def take(self, advice: Iterable[Advice]) -> None:
@@ -160,6 +161,14 @@ class Bookkeeper:
         self.retired.append(name)
         self._complete.discard(name)
         self._restored.discard(name)
+
+    def _is_done(self, attempt: str) -> bool:
+        """Whether the ledger holds all there is to say: it ended, was read up and decided about."""
+        record = self.ledger.get_attempt(attempt)
+        if record is None or not record.ended or not record.landed.complete:
+            return False
+        newest = self.ledger.newest(attempt)
+        return newest is None or newest.settled
 
     def _recall(self, run: RunKey) -> list[tuple[AttemptId, PastAttempt]]:
         """Outcomes of the run's attempts that ended before what is judged again."""

@@ -119,7 +119,7 @@ class ClusterJobs:
             known = _Known(record, now, event)  # over before this service was there
         if known is None or known.record != record:
             taken.records.append(record)
-        if event is not None and not _is_told(event, known):
+        if event is not None and not _is_told(event, record, known):
             taken.events.append(event)
         if record.start_time is not None and not record.ended and event is not None:
             taken.running.append(record)
@@ -234,7 +234,13 @@ def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
     )
 
 
-def _is_told(event: SchedulerEvent, known: _Known | None) -> bool:
-    """Whether nothing but the time has changed."""
-    told = None if known is None else known.event
-    return told is not None and replace(event, observed_at=None) == replace(told, observed_at=None)
+def _is_told(event: SchedulerEvent, record: AttemptRecord, known: _Known | None) -> bool:
+    """Whether nothing but the time has changed.
+
+    Of what ended before a restart of the service the ledger tells: its end has landed already.
+    """
+    if known is None:
+        return False
+    if known.event is None:
+        return record.ended and known.record == record
+    return replace(event, observed_at=None) == replace(known.event, observed_at=None)

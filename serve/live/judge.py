@@ -65,6 +65,9 @@ class Judge:
         takes all of them.
     retired
         Called with each attempt that isn't watched any more.
+    is_done
+        Whether an attempt was done with before the first landing that this judge takes: what comes
+        of it is only its end, which would make another finding.
     """
 
     analyzer: Analyzer
@@ -72,6 +75,7 @@ class Judge:
     zone: str = "UTC"
     recall: Callable[[RunKey], Iterable[tuple[AttemptId, PastAttempt]]] = lambda _: ()
     retired: Callable[[AttemptWatch], None] = lambda _: None
+    is_done: Callable[[str], bool] = lambda _: False
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
@@ -147,7 +151,11 @@ class Judge:
             watch.note_source(status.source, healthy=healthy, event_time=self._now)
 
     def _job(self, event: SchedulerEvent) -> None:
-        watch = self.watches.get(event.attempt) or self._begin(event)
+        watch = self.watches.get(event.attempt)
+        if watch is None:
+            if self.is_done(event.attempt):
+                return
+            watch = self._begin(event)
         facts = JobFacts(
             state=event.state,
             nodes=event.nodes,

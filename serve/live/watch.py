@@ -32,6 +32,8 @@ _FAILED_STATES = frozenset(
     {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
 )
 _DECIDED = frozenset({Kind.CRASH, Kind.HANG})
+_ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
+"""Operations that end an attempt which runs on."""
 DIAGNOSIS_FAILED = "diagnosis: it failed on this log, see the service's own log"
 
 
@@ -183,7 +185,10 @@ class AttemptWatch:
         looks = not self._is_ended() and not self._blind
         for detection in self._gaps.advance(event_time) if looks else ():
             self._hang = detection
-        verdict = self.verdict = self._judge()
+        verdict = self._judge()
+        if self._is_answered(verdict):
+            return None
+        self.verdict = verdict
         is_sign = self._is_sign(verdict)
         if not is_sign and (self.last is None or self.last.operation is Operation.OBSERVE):
             return None
@@ -272,6 +277,14 @@ class AttemptWatch:
             return False
         ended_badly = self.facts is not None and self.facts.ended_badly
         return verdict.kind in _DECIDED or ended_badly
+
+    def _is_answered(self, verdict: Verdict) -> bool:
+        """Whether it ended as was advised: what its log says of that end is no other finding.
+
+        Who ended it, and whether the Advice is still worth carrying out, the controller sees.
+        """
+        advised = self.last is not None and self.last.settled and self.last.operation in _ENDING
+        return advised and verdict.domain is Domain.SCHEDULER
 
     def _is_ended(self) -> bool:
         return self.facts is not None and self.facts.ended

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 
 from relume.benchmarks.slurm.lab import SlurmLab
 from relume.benchmarks.slurm.processes import wait_until
+from relume.clock import from_iso
 from relume.controller.actuator import SlurmActuator, SlurmRefusedError
 from relume.controller.reader import SlurmReader
+from relume.slurm.job import SlurmJob
 
 ATTEMPT = "echo attempt ${SLURM_RESTART_COUNT:-0}\ntouch $SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}\n"
 
@@ -82,6 +86,39 @@ def test_a_held_job_keeps_the_exit_code_of_its_last_attempt(
     assert (jobs[failed].exit_code, jobs[failed].signal) == (5, None)
     assert (jobs[killed].exit_code, jobs[killed].signal) == (0, 9)
     assert jobs[failed].restart_count == jobs[killed].restart_count == 1
+
+
+def test_a_requeued_job_waits_from_the_requeue_on_and_keeps_a_changed_limit(
+    slurm: SlurmLab, reader: SlurmReader, actuator: SlurmActuator
+) -> None:
+    job_id = slurm.submit(ATTEMPT + "sleep 100", "-N1", "-t30")
+    wait_until((slurm.root / "jobs" / f"{job_id}-0").exists, what="the first attempt")
+    actuator.requeue_hold(job_id)
+    wait_until(lambda: _job(reader, job_id).held, what="the hold")
+    eligible = _shown(slurm, job_id, "EligibleTime")
+    requeued = _shown(slurm, job_id, "SubmitTime")
+    wait_seconds = (from_iso(eligible, UTC) - from_iso(requeued, UTC)) / 1_000_000
+    assert wait_seconds in {6, 7}  # cred_expire is 5 s in the lab; a second may begin in between
+
+    slurm.run("scontrol", "update", f"JobId={job_id}", "TimeLimit=10")
+    actuator.release(job_id)
+
+    assert _shown(slurm, job_id, "EligibleTime") == eligible
+    wait_until((slurm.root / "jobs" / f"{job_id}-1").exists, what="the second attempt")
+    actuator.requeue_hold(job_id)
+    wait_until(lambda: _job(reader, job_id).held, what="the second hold")
+    assert _job(reader, job_id).time_limit_seconds == 600
+
+
+def _job(reader: SlurmReader, job_id: str) -> SlurmJob:
+    job = reader.job(job_id)
+    assert job is not None
+    return job
+
+
+def _shown(slurm: SlurmLab, job_id: str, field: str) -> str:
+    words = slurm.run("scontrol", "show", "job", "--oneliner", job_id).split()
+    return dict(word.split("=", 1) for word in words if "=" in word)[field]
 
 
 def _minutes(moment: str) -> float:

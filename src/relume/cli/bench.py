@@ -40,6 +40,10 @@ ResultsOption = Annotated[
         "--results", parser=named_path, metavar="FOLDER", help="Folder of stored results."
     ),
 ]
+QuickOption = Annotated[
+    bool,
+    typer.Option("--quick", help="Fewer runs, where a bench has that; stored apart, as ID-quick."),
+]
 
 
 @app.command("list")
@@ -60,6 +64,7 @@ def run(
     *,
     data: DataOption = None,
     store_in: StoreOption = None,
+    quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run one bench, print its measures against their bars, store the result.
@@ -73,7 +78,7 @@ def run(
     bench = find(bench_id)
     # Before the run, which takes long: a bad configuration must not lose its result.
     folder = store_in or Path(load_config().settings.benchmarks.results_folder)
-    result = bench.run(data)
+    result = bench.run(data, quick=quick)
     path = store(result, folder)
     if as_json:
         _print_json(result.record())

@@ -83,3 +83,13 @@ def test_the_ledger_knows_the_first_submit_time_of_a_job_from_before_a_restart()
     taken = take(jobs(known), make_held())
     assert taken.attempts == {"7": NEXT}
     assert states(taken) == [(FIRST, "REQUEUED")]
+
+
+def test_an_attempt_that_had_ended_before_a_restart_is_not_told_again() -> None:
+    cluster, failed = jobs(), make_job(state="FAILED", end_time=NOW, exit_code=1)
+    take(cluster, make_job())
+    known = take(cluster, failed).records[-1]
+    again = take(jobs(known), failed, at=NOW + 60 * SECOND)
+    assert (again.events, again.records) == ([], [])
+    requeued = take(jobs(known), make_held(), at=NOW + 60 * SECOND)
+    assert [record.attempt for record in requeued.records] == [NEXT]

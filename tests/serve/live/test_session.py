@@ -128,6 +128,22 @@ def test_a_fault_in_the_kernel_log_of_another_node_is_of_no_interest(live: Live)
     assert live.advice() == []
 
 
+def test_a_fault_from_before_the_attempt_began_is_none_of_its_own(live: Live) -> None:
+    """Another job's GPU was lost on this node, and what the kernel said of it is still there."""
+    live.kernel.mkdir()
+    (live.kernel / "node2.log").write_text(
+        "2026-01-02T03:03:40+00:00 node2 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=77, "
+        "name=python, GPU has fallen off the bus.\n"
+    )
+    start(live, 60)
+    assert live.advice() == []
+    live.write("srun: error: node2: task 1: Killed")
+    live.tick()
+    live.tell(live.held(1))
+    live.tick(2)
+    assert live.advice()[-1] == (FIRST, 2, "RESTART", True)
+
+
 def test_the_first_new_step_is_a_milestone(live: Live) -> None:
     start(live)
     fail(live)
@@ -245,6 +261,42 @@ def test_a_restart_judges_again_only_what_the_present_attempts_need(live: Live) 
     live.tell(live.runs(2))
     fail(live, 2)
     assert live.written()[-1].budget.used == 0  # both attempts before had come further
+
+
+def test_an_attempt_that_is_done_with_is_not_judged_again_after_a_restart(live: Live) -> None:
+    start(live)
+    live.write(*ERROR)
+    live.tick()
+    failed = live.end_of(0)
+    live.tell(failed)
+    live.tick(3)
+    before = live.written()
+    live.restart()
+    live.tell(failed)
+    live.tick(20)
+    assert live.written() == before
+    assert [comparable(one) for one in before] == live.replayed()
+
+
+def test_what_is_done_with_is_not_judged_by_its_last_lines_after_a_restart(live: Live) -> None:
+    """A restart reads the lake from the begin of the oldest attempt that goes on: here of job 8."""
+    start(live)
+    other = live.job(job_id="8", raw_job_id=8, std_out=None, start_time=live.clock.now())
+    live.tell(live.job(), other)
+    live.tick(2)
+    live.write(*ERROR)
+    live.tick()
+    failed = live.end_of(0)
+    live.tell(failed, other)
+    live.tick(10)  # until what is needed by a restart has been written down anew
+    before, record = live.written(), live.record(0)
+    assert before[-1].settled
+    assert record.fingerprint is not None
+    live.restart()
+    live.tell(failed, other)
+    live.tick(20)
+    assert live.written() == before
+    assert live.record(0) == record
 
 
 def test_the_time_in_which_nobody_looked_is_no_hang(live: Live) -> None:

@@ -179,6 +179,25 @@ def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
     assert story.advice[0].rule == "actionable_gap"
 
 
+@pytest.mark.parametrize(
+    ("state", "why"), [("REQUEUED", "JOB REQUEUE"), ("CANCELLED", "TIME LIMIT")]
+)
+def test_the_end_that_was_advised_is_no_other_finding(state: str, why: str) -> None:
+    story = Story()
+    story.train(40)
+    story.pass_time(145)
+    story.say(
+        f"slurmstepd: error: *** STEP 7.0 ON gpu-a01 CANCELLED AT 2026-01-02T03:04:05 DUE TO {why} ***",
+        f"slurmstepd: error: *** JOB 7 ON gpu-a01 CANCELLED AT 2026-01-02T03:04:05 DUE TO {why} ***",
+    )
+    story.pass_time(2)
+    story.end(state)
+    story.pass_time(30)
+    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
+    assert story.watch.verdict is not None
+    assert story.watch.verdict.kind is Kind.HANG
+
+
 def test_a_checkpoint_may_take_long() -> None:
     story = Story()
     story.train(40)
