@@ -26,6 +26,8 @@ LOG_ENDED = "read to its end"
 """Reason of the status that lands when the logs of an ended attempt were read to their end."""
 MAX_ATTEMPTS = 20_000
 """Attempts watched at once; the one that began first goes first, since it is most likely over."""
+MAX_OVER = 100_000
+"""Attempts remembered as over: what is told of them later is no new attempt."""
 BLIND_SECONDS = 10.0
 """A longer time between two landings is one in which nobody looked: it shows no silence."""
 LINGER_SECONDS = 600.0
@@ -78,6 +80,7 @@ class Judge:
     is_done: Callable[[str], bool] = lambda _: False
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
+    _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
     _now: int = 0
@@ -123,6 +126,9 @@ class Judge:
                 advice.append(made)
             if _is_over(watch, now):
                 self._retire(name)
+                while len(self._over) >= MAX_OVER:
+                    del self._over[next(iter(self._over))]
+                self._over[name] = None
         return advice
 
     def _lines(self, batch: LineBatch) -> None:
@@ -153,7 +159,7 @@ class Judge:
     def _job(self, event: SchedulerEvent) -> None:
         watch = self.watches.get(event.attempt)
         if watch is None:
-            if self.is_done(event.attempt):
+            if event.attempt in self._over or self.is_done(event.attempt):
                 return
             watch = self._begin(event)
         facts = JobFacts(

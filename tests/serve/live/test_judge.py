@@ -110,3 +110,8 @@ def test_the_history_of_a_run_reaches_its_next_attempt() -> None:
 def test_lines_of_unknown_attempts_and_other_events_change_nothing() -> None:
     assert advice_of(lines(5, 0, "[rank1]: KeyError: 'x'")) == []
     assert advice_of([Tick(event_time=at(1))]) == []
+
+
+def test_what_is_told_of_an_attempt_that_is_over_begins_nothing() -> None:
+    landings = [*story(), job(1, 60, "FAILED"), Tick(event_time=at(60), cluster="lab")]
+    assert len(advice_of(landings)) == 4
