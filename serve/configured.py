@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from relume.features.progress.user import user_format
@@ -11,8 +12,10 @@ from relume.serve.offline import Analyzer
 from relume.settings import Settings
 
 
-def analyzer_of(settings: Settings, *, engine: str = "hyperscan") -> Analyzer:
-    """Compile the rules and patterns of a configuration; about a second and a half.
+def analyzer_of(
+    settings: Settings, *, rules: Sequence[Path] = (), engine: str = "hyperscan"
+) -> Analyzer:
+    """Compile the rules and patterns of a configuration, and `rules` besides; it takes a second.
 
     Raises
     ------
@@ -20,7 +23,7 @@ def analyzer_of(settings: Settings, *, engine: str = "hyperscan") -> Analyzer:
         For rules or patterns that can't be used.
     """
     return Analyzer(
-        load_catalogue([Path(name) for name in settings.rules.folders]),
+        load_catalogue([*map(Path, settings.rules.folders), *rules]),
         user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
         settings=diagnosis_of(settings),
         zone=settings.cluster.timezone,

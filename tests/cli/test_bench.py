@@ -69,7 +69,9 @@ def test_an_unknown_bench_exits_2_and_names_the_nearest(
 
 
 @pytest.mark.parametrize("options", [(), ("--data", "/nowhere/at/all")])
-@pytest.mark.parametrize("bench", [bench.id for bench in BENCHES if bench.data != "none"])
+@pytest.mark.parametrize(
+    "bench", [bench.id for bench in BENCHES if not bench.data.startswith("none")]
+)
 def test_a_bench_without_its_data_says_so_and_stores_nothing(
     tmp_path: Path, bench: str, options: tuple[str, ...]
 ) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relume.cli.options import ConfigOption, named
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Carry Advice out on a Slurm cluster.", invoke_without_command=True)
 
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file (TOML).", show_default=False)
-]
 ModeOption = Annotated[
     str | None,
     typer.Option("--mode", help="observe: change nothing; act: carry out.", show_default=False),
@@ -35,14 +34,33 @@ ServiceOption = Annotated[
 ]
 TokenOption = Annotated[
     str | None,
-    typer.Option("--token-file", help="File with the control token.", show_default=False),
+    typer.Option(
+        "--token-file",
+        parser=named,
+        metavar="FILE",
+        help="File with the control token.",
+        show_default=False,
+    ),
 ]
 SlurmConfOption = Annotated[
-    str | None, typer.Option("--slurm-conf", help="The cluster's slurm.conf.", show_default=False)
+    str | None,
+    typer.Option(
+        "--slurm-conf",
+        parser=named,
+        metavar="FILE",
+        help="The cluster's slurm.conf.",
+        show_default=False,
+    ),
 ]
 FolderOption = Annotated[
     str | None,
-    typer.Option("--folder", help="Folder of journal and heartbeat.", show_default=False),
+    typer.Option(
+        "--folder",
+        parser=named,
+        metavar="FOLDER",
+        help="Folder of journal and heartbeat.",
+        show_default=False,
+    ),
 ]
 IntervalOption = Annotated[
     float | None,

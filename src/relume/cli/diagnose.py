@@ -97,10 +97,7 @@ def diagnose(
 def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     from relume.config import load_config
     from relume.errors import InputError, did_you_mean, shown
-    from relume.features.progress.user import user_format
-    from relume.models.diagnosis.settings import DiagnosisSettings
-    from relume.models.signatures.loader import load_catalogue
-    from relume.serve.offline import Analyzer
+    from relume.serve.configured import analyzer_of
 
     engines = ("hyperscan", "re2")
     if engine not in engines:
@@ -110,19 +107,7 @@ def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
             expected=" or ".join(engines),
             hint=did_you_mean(engine, engines),
         )
-    settings = load_config(config).settings
-    folders = [*map(Path, settings.rules.folders), *rules]
-    return Analyzer(
-        load_catalogue(folders),
-        user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
-        settings=DiagnosisSettings(
-            confidence_threshold=settings.diagnose.confidence_threshold,
-            max_evidence=settings.diagnose.max_evidence,
-            max_mentions=settings.diagnose.max_mentions,
-        ),
-        zone=settings.cluster.timezone,
-        engine=engine,
-    )
+    return analyzer_of(load_config(config).settings, rules=rules, engine=engine)
 
 
 def _diagnose_paths(

@@ -7,25 +7,47 @@ from typing import Annotated
 
 import typer
 
-from relume.cli.control import ConfigOption
+from relume.cli.options import ConfigOption, named_path
 
 
 def serve(
     *,
     config: ConfigOption = None,
     listen: Annotated[
-        str | None, typer.Option("--listen", help="Address and port.", show_default=False)
+        str | None,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Address of the HTTP API.", show_default=False
+        ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="The data folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--folder",
+            parser=named_path,
+            metavar="FOLDER",
+            help="The data folder.",
+            show_default=False,
+        ),
     ] = None,
     log_root: Annotated[
-        list[str] | None,
-        typer.Option("--log-root", help="A folder that jobs' logs are in.", show_default=False),
+        list[Path] | None,
+        typer.Option(
+            "--log-root",
+            parser=named_path,
+            metavar="FOLDER",
+            help="A folder that jobs' logs are in; may be given again.",
+            show_default=False,
+        ),
     ] = None,
     kernel_log: Annotated[
-        list[str] | None,
-        typer.Option("--kernel-log", help="Nodes' kernel logs, with {node}.", show_default=False),
+        list[Path] | None,
+        typer.Option(
+            "--kernel-log",
+            parser=named_path,
+            metavar="PATH",
+            help="Nodes' kernel logs, with {node} for the node; may be given again.",
+            show_default=False,
+        ),
     ] = None,
     mode: Annotated[
         str | None,
@@ -49,8 +71,8 @@ def serve(
     flags: dict[str, object] = {
         "serve.listen": listen,
         "serve.folder": None if folder is None else str(folder.absolute()),
-        "serve.log_roots": [str(Path(root).absolute()) for root in log_root or ()] or None,
-        "serve.kernel_logs": [str(Path(path).absolute()) for path in kernel_log or ()] or None,
+        "serve.log_roots": [str(root.absolute()) for root in log_root or ()] or None,
+        "serve.kernel_logs": [str(path.absolute()) for path in kernel_log or ()] or None,
         "serve.mode": mode,
     }
     loaded = load_config(config, flags=flags)

@@ -7,13 +7,13 @@ from pathlib import Path
 import typer
 
 from relume.cli.control import (
-    ConfigOption,
     FolderOption,
     ModeOption,
     OnceOption,
     PartitionsOption,
     SlurmConfOption,
 )
+from relume.cli.options import ConfigOption
 
 
 def watchdog(
