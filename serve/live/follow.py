@@ -162,8 +162,12 @@ class JobLogs:
             result = log.tailer.finish()
             yield from self._take(path, log, result, now)
             replaced = path in self._next and TailEvent.ROTATED in result.events
+            truncated = TailEvent.TRUNCATED in result.events
+            if truncated and log.fresh:
+                log.fresh = False  # its own start: what is there now is the attempt's
+                continue
             ended = result.ended and result.reason is None
-            if ended or replaced or TailEvent.TRUNCATED in result.events:
+            if ended or replaced or truncated:
                 self._over(log, None)
             elif overdue or (path in self._next and result.reason is not None):
                 self._over(log, result.reason or "there was no end to it")

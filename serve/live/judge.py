@@ -17,6 +17,7 @@ from relume.models.policy.decide import UNKNOWN_STATE
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.recent import RecentLines
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES
@@ -80,6 +81,7 @@ class Judge:
     is_done: Callable[[str], bool] = lambda _: False
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
+    _recent: RecentLines = field(default_factory=RecentLines)
     _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
@@ -132,10 +134,15 @@ class Judge:
         return advice
 
     def _lines(self, batch: LineBatch) -> None:
+        for watch in self._readers(batch):
+            self._feed(watch, batch)
+        if batch.attempt is None:
+            self._recent.add(batch)
+
+    def _feed(self, watch: AttemptWatch, batch: LineBatch) -> None:
         self._parsers = self._parsers or Parsers(self.zone)
         when = self._now if batch.observed_at is None else batch.observed_at
-        for watch in self._readers(batch):
-            watch.feed(batch.block, self._parsers.of(batch), when)
+        watch.feed(batch.block, self._parsers.of(batch), when)
 
     def _readers(self, batch: LineBatch) -> Iterator[AttemptWatch]:
         """The attempt whose log it is; of a node's log, every attempt that was on the node."""
@@ -172,7 +179,10 @@ class Judge:
             needed_nodes=event.num_nodes,
             ended=event.state in _ENDED,
         )
+        new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
+        for batch in self._recent.of(new_nodes, self._now):
+            self._feed(watch, batch)
         works = event.state not in _PAUSED
         watch.note_source("scheduler", healthy=works, event_time=self._now)
 

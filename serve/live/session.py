@@ -7,6 +7,7 @@ the ledger has it already.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from relume.clock import MICROSECONDS_PER_SECOND
@@ -20,6 +21,7 @@ from relume.serve.live.jobs import ClusterJobs, Taken
 from relume.serve.live.judge import Judge
 from relume.serve.live.kernel import KernelLogs
 from relume.serve.live.owners import opener_of
+from relume.serve.live.recent import RECENT_SECONDS
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
 
@@ -51,6 +53,7 @@ class Session:
             self._judge = Judge(around.analyzer, self._options.watch, self._options.zone)
             self._books = Bookkeeper(around.ledger, self._judge, around.metrics)
             self._began: dict[str, int] = {}
+            self._commits: deque[tuple[int, int]] = deque()
             self._replay(int(positions.get(_JUDGE, "0")))
             self._committed_at = self._now
             self.cluster = self._options.cluster or self._watched_cluster()
@@ -120,6 +123,7 @@ class Session:
             positions[_BORN] = str(self._born_at)
         landed = self._lake.commit(positions)
         self._committed_at, self._born_is_new = self._now, False
+        self._commits.append((landed.sequence, self._now))
         self._logs.positions, self._kernel.positions = {}, {}
         for name in self._judge.watches:
             self._began.setdefault(name, landed.sequence)
@@ -149,8 +153,13 @@ class Session:
         # Whoever was retired since the last commit isn't in the ledger yet, nor is their Advice.
         needed = self._judge.watches.keys() | set(self._books.retired)
         self._began = {name: at for name, at in self._began.items() if name in needed}
+        # Attempts that nobody knows yet need the last minutes of their nodes.
+        oldest = self._now - int(2 * RECENT_SECONDS * MICROSECONDS_PER_SECOND)
+        while len(self._commits) > 1 and self._commits[1][1] < oldest:
+            self._commits.popleft()
+        recent = self._commits[0][0] if self._commits else self._lake.sequence + 1
         # An attempt that began since the last commit comes with the next one.
-        return str(min(self._began.values(), default=self._lake.sequence + 1) - 1)
+        return str(min([recent, *self._began.values()]) - 1)
 
     def _follow(self, taken: Taken, asked_at: int) -> None:
         for record in (*taken.running, *taken.records):
@@ -192,6 +201,7 @@ class Session:
                 self._books.take(self._judge.take(landing))
             for name in self._judge.watches:
                 self._began.setdefault(name, commit.sequence)
+            self._commits.append((commit.sequence, commit.committed_at))
         self._books.publish()
 
     def _resume(self) -> None:
