@@ -46,6 +46,7 @@ class SiteSettings:
     nodes: int = 5
     max_restarts: int = 3
     settle_seconds: float = 10.0
+    interval_seconds: float = 10.0
     busy_interval_seconds: float = 1.0
 
 
@@ -199,6 +200,7 @@ class Site:
                 "folder": str(self.folder / "control"),
                 "mode": "act",
                 "partitions": [PARTITION],
+                "interval_seconds": settings.interval_seconds,
                 "busy_interval_seconds": settings.busy_interval_seconds,
                 "max_actions_per_hour": 1000,
                 "max_restarts_per_day": 100,
