@@ -78,6 +78,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.loop.bench",
         has_quick=True,
     ),
+    Bench(
+        "live-equals-offline",
+        "a lake judged anew gives the Advice of the live run, killed again and again",
+        "none (installs Slurm where it may; 3 minutes)",
+        "relume.benchmarks.live_equals_offline",
+    ),
 )
 
 

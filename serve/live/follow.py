@@ -14,35 +14,15 @@ from pathlib import Path
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import SourceStatus
 from relume.ingest.lake.batches import Landing, LineBatch
-from relume.ingest.tail import POLL_BYTES, Tailer, TailEvent, TailResult
+from relume.ingest.tail import POLL_BYTES, TailResult
 from relume.ingest.tailing.file import Opener
 from relume.ingest.tailing.group import BUDGET_BYTES
-from relume.ingest.tailing.position import TailPosition
+from relume.serve.live.joblog import JobLog, Kept
 from relume.serve.live.judge import LOG_ENDED, log_source
 from relume.verdict import Health
 
 FINISH_SECONDS = 60.0
 """How long the end of an ended attempt's log is tried to be read."""
-
-
-@dataclass(slots=True, kw_only=True)
-class JobLog:
-    """One output file of one attempt.
-
-    `fresh`: nothing was read for this attempt yet, so a truncation is its own start. `paused_at`: a
-    truncation was seen then that may be the next attempt's. `is_over`: read to the end, or given
-    up.
-    """
-
-    attempt: str
-    stream: str
-    tailer: Tailer
-    fresh: bool = True
-    paused_at: int | None = None
-    is_over: bool = False
-    reason: str | None = None
-    told: tuple[Health, str | None] | None = None
-    noted: str | None = None
 
 
 @dataclass(slots=True)
@@ -73,6 +53,7 @@ class JobLogs:
     _logs: dict[str, JobLog] = field(default_factory=dict)
     _ending: dict[str, _Ending] = field(default_factory=dict)
     _next: dict[str, _Successor] = field(default_factory=dict)
+    _noted: dict[str, Kept] = field(default_factory=dict)
     positions: dict[str, str | None] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -115,23 +96,21 @@ class JobLogs:
         for path, log in list(self._logs.items()):
             if log.attempt in gone and log.is_over:
                 del self._logs[path]
+                self._noted.pop(file_source(path), None)
                 self.positions[file_source(path)] = None
         for source, text in list(self.resumed.items()):
-            if split_position(text)[0] in gone:
+            if Kept.from_text(text).attempt in gone:
                 del self.resumed[source]
                 self.positions[source] = None
 
     def landed_bytes(self, attempt: str) -> int:
         """How many bytes of the attempt's files were read, of those that are still known."""
-        offsets = (
-            log.tailer.position.offset for log in self._logs.values() if log.attempt == attempt
-        )
-        return sum(offsets)
+        return sum(log.offset for log in self._logs.values() if log.attempt == attempt)
 
     def close(self) -> None:
         """Close every file."""
         for log in self._logs.values():
-            log.tailer.close()
+            log.close()
 
     def _poll_running(self, now: int) -> Iterator[Landing]:
         budget = BUDGET_BYTES
@@ -140,66 +119,41 @@ class JobLogs:
                 continue
             if budget <= 0:
                 return
-            before = log.tailer.position.offset
-            result = log.tailer.poll(min(POLL_BYTES, budget))
-            budget -= max(0, result.position.offset - before)
+            before = log.offset
+            result = log.poll(min(POLL_BYTES, budget), now)
+            budget -= max(0, log.offset - before)
             self._logs[path] = self._logs.pop(path)  # whom the budget misses comes first next time
-            yield from self._take(path, log, result, now)
-            if TailEvent.TRUNCATED in result.events and not log.fresh:
-                log.paused_at = now
-            log.fresh = log.fresh and not result.blocks
+            if result is not None:
+                yield from self._take(log, result, now)
 
     def _finish(self, attempt: str, now: int) -> Iterator[Landing]:
         ending = self._ending[attempt]
-        logs = [(path, self._logs[path]) for path in ending.paths]
+        logs = [self._logs[path] for path in ending.paths]
         overdue = now - ending.since > FINISH_SECONDS * MICROSECONDS_PER_SECOND
-        for path, log in logs:
+        for log in logs:
             if log.is_over:
                 continue
-            if log.paused_at is not None:  # what is there now is no longer this attempt's
-                self._over(log, None)
-                continue
-            result = log.tailer.finish()
-            yield from self._take(path, log, result, now)
-            replaced = path in self._next and TailEvent.ROTATED in result.events
-            truncated = TailEvent.TRUNCATED in result.events
-            if truncated and log.fresh:
-                log.fresh = False  # its own start: what is there now is the attempt's
-                continue
-            ended = result.ended and result.reason is None
-            if ended or replaced or truncated:
-                self._over(log, None)
-            elif overdue or (path in self._next and result.reason is not None):
-                self._over(log, result.reason or "there was no end to it")
-        if all(log.is_over for _, log in logs):
+            result = log.finish(has_successor=log.path in self._next, overdue=overdue)
+            if result is not None:
+                yield from self._take(log, result, now)
+            self._note(log)
+        if all(log.is_over for log in logs):
             del self._ending[attempt]
-            yield self._told_end(attempt, [log for _, log in logs], now)
+            yield self._told_end(attempt, logs, now)
             for path in ending.paths:
                 if path in self._next:
                     self._begin(path)
 
     def _begin(self, path: str) -> None:
-        """Read on from where the attempt before ended, or this one was before a restart.
-
-        If Slurm appends, a new attempt begins there; if it truncates, the tail finds that out.
-        """
-        successor, before = self._next.pop(path), self._logs.get(path)
-        owner, position = "", None
-        if before is not None:
-            position = before.tailer.position
-        elif (kept := self.resumed.pop(file_source(path), None)) is not None:
-            owner, position = split_position(kept)
-        self._logs[path] = JobLog(
-            attempt=successor.attempt,
-            stream=successor.stream,
-            tailer=Tailer(path, position, opener=successor.opener),
-            fresh=owner != successor.attempt,
-        )
-        self._note(path)
-
-    def _over(self, log: JobLog, reason: str | None) -> None:
-        log.is_over, log.reason = True, reason
-        log.tailer.close()
+        """Read on from where the attempt before ended, or this one was before a restart."""
+        successor, last = self._next.pop(path), self._logs.get(path)
+        resumed = self.resumed.pop(file_source(path), None)
+        before = None if resumed is None else Kept.from_text(resumed)
+        if last is not None:
+            before = last.kept()
+        stream, attempt, opener = successor.stream, successor.attempt, successor.opener
+        log = self._logs[path] = JobLog(path, stream, attempt, opener, before)
+        self._note(log)
 
     def _told_end(self, attempt: str, logs: list[JobLog], now: int) -> SourceStatus:
         reason = next((log.reason for log in logs if log.reason is not None), None)
@@ -214,7 +168,7 @@ class JobLogs:
             reason=reason or LOG_ENDED,
         )
 
-    def _take(self, path: str, log: JobLog, result: TailResult, now: int) -> Iterator[Landing]:
+    def _take(self, log: JobLog, result: TailResult, now: int) -> Iterator[Landing]:
         for block in result.blocks:
             yield LineBatch(
                 block=block,
@@ -223,35 +177,23 @@ class JobLogs:
                 observed_at=now,
                 cluster=self.cluster,
             )
-        self._note(path)
-        source = log_source(log.attempt, path)
+        self._note(log)
+        source = log_source(log.attempt, log.path)
         status = result.status(source, cluster=self.cluster, observed_at=now)
         if log.told != (status.status, status.reason):
             log.told = (status.status, status.reason)
             yield status
 
-    def _note(self, path: str) -> None:
-        log = self._logs[path]
-        position = f"{log.attempt} {log.tailer.position.to_text()}"
-        if position != log.noted:
-            log.noted = self.positions[file_source(path)] = position
+    def _note(self, log: JobLog) -> None:
+        kept, source = log.kept(), file_source(log.path)
+        if self._noted.get(source) != kept:
+            self._noted[source] = kept
+            self.positions[source] = kept.to_text()
 
 
 def file_source(path: str) -> str:
     """Name under which the position of an output file is kept in the lake."""
     return f"file {path}"
-
-
-def split_position(text: str) -> tuple[str, TailPosition]:
-    """Read a kept position: the attempt it was read for, and where the reading stood.
-
-    Raises
-    ------
-    InputError
-        For any other text.
-    """
-    attempt, _, position = text.partition(" ")
-    return attempt, TailPosition.from_text(position)
 
 
 def job_paths(std_out: str | None, std_err: str | None) -> list[tuple[str, str]]:

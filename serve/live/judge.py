@@ -171,6 +171,7 @@ class Judge:
             watch = self._begin(event)
         facts = JobFacts(
             state=event.state,
+            reason=event.reason,
             nodes=event.nodes,
             exit_code=event.exit_code,
             signal=event.signal,

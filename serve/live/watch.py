@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000
 SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
+HELD_REASON = "job_requeued_in_held_state"
+"""Slurm's word for a requeue-hold, which the helper gives to jobs that have failed."""
 _FAILED_STATES = frozenset(
     {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
 )
@@ -42,6 +44,7 @@ class JobFacts:
     """What the scheduler says of the attempt at one moment; nulls are unknown."""
 
     state: str
+    reason: str | None = None
     nodes: tuple[str, ...] = ()
     exit_code: int | None = None
     signal: int | None = None
@@ -53,8 +56,13 @@ class JobFacts:
 
     @property
     def outcome(self) -> str:
-        """Slurm's word for how it went; an attempt that was held right after it failed FAILED."""
-        return "FAILED" if self.state == "REQUEUED" and self.exit_code else self.state
+        """Slurm's word for how it went; an attempt that was held right after it failed FAILED.
+
+        A signal says so only of one that is held: whoever requeues a job that runs ends it by one.
+        """
+        is_held = self.reason == HELD_REASON
+        failed = bool(self.exit_code) or (bool(self.signal) and is_held)
+        return "FAILED" if self.state == "REQUEUED" and failed else self.state
 
     @property
     def ended_badly(self) -> bool:

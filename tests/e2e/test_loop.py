@@ -5,7 +5,6 @@ The jobs are of a few lines of shell; PyTorch jobs, more faults and times are be
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,14 @@ import pytest
 
 from relume.advice import Advice, Disposition, Mode, Operation, comparable
 from relume.benchmarks.loop.asked import changing
+from relume.benchmarks.loop.shelljob import (
+    CUDA_ERROR,
+    FAULT_STEP,
+    SAVE_EVERY,
+    ShellJob,
+    loses_gpu,
+    says,
+)
 from relume.benchmarks.loop.site import Site, SiteSettings
 from relume.benchmarks.slurm.processes import wait_until
 from relume.config import load_config
@@ -24,24 +31,6 @@ from relume.serve.live.options import RunnerOptions
 from relume.serve.live.replay import replay
 
 pytestmark = pytest.mark.needs_server("slurm")
-STEPS = 30
-FAULT_STEP = 12
-JOB = """\
-checkpoint={folder}/checkpoint
-step=$(cat $checkpoint 2>/dev/null || echo 0)
-while [ $step -lt {steps} ]; do
-  step=$((step + 1)); sleep 0.2
-  echo "iter $step: loss 3.9, time 200.00ms"
-  [ $((step % 5)) -eq 0 ] && echo $step >$checkpoint
-  if [ "${{SLURM_RESTART_COUNT:-0}}" -eq 0 ] && [ $step -eq {fault_step} ]; then
-    {fault}
-  fi
-done
-echo "Training complete."
-"""
-ERROR = (
-    """echo '[rank0]: RuntimeError: CUDA error: an illegal memory access was encountered'; exit 1"""
-)
 
 
 @pytest.fixture(scope="module")
@@ -58,35 +47,16 @@ def site(
 @pytest.fixture(scope="module")
 def jobs(site: Site) -> dict[str, str]:
     """Return the ids of jobs that have come to their end, run side by side."""
-    comments = {"stranger": ""}
-    faults = {"fails": ERROR, "loses": lost_gpu(site), "stranger": ERROR}
-    ids = {
-        name: submit(site, name, fault, comments.get(name, '{"relume": {}}'))
-        for name, fault in faults.items()
-    }
+    failing = says(CUDA_ERROR, then="exit 1")
+    wanted = (
+        ShellJob(name="fails", fault=failing),
+        ShellJob(name="loses", fault=loses_gpu(site)),
+        ShellJob(name="stranger", fault=failing, comment=""),
+    )
+    ids = {job.name: job.submit(site) for job in wanted}
     for name, state in {"fails": "COMPLETED", "loses": "COMPLETED", "stranger": "FAILED"}.items():
         wait_for_end(site, ids[name], state)
     return ids
-
-
-def lost_gpu(site: Site) -> str:
-    """Return the commands that tell of a lost GPU in the node's kernel log and kill the job."""
-    log = f"{site.folder}/kernel/$SLURMD_NODENAME"
-    line = (
-        "$(date +%Y-%m-%dT%H:%M:%S%:z) $SLURMD_NODENAME kernel: NVRM: Xid (PCI:0000:1b:00): 79, "
-        "pid=4242, name=python, GPU has fallen off the bus."
-    )
-    return f'mkdir -p {log}; echo "{line}" >>{log}/kern.log; kill -9 $$'
-
-
-def submit(site: Site, name: str, fault: str, comment: str = '{"relume": {}}') -> str:
-    folder = site.folder / "jobs" / name
-    folder.mkdir()
-    script = JOB.format(
-        folder=shlex.quote(str(folder)), steps=STEPS, fault_step=FAULT_STEP, fault=fault
-    )
-    output = f"--output={folder}/job.out"
-    return site.lab.submit(script, "--nodes=1", output, f"--comment={comment}", "--requeue")
 
 
 def wait_for_end(site: Site, job_id: str, state: str) -> None:
@@ -124,7 +94,9 @@ def test_a_failed_job_comes_back_and_goes_on_from_its_checkpoint(
     assert shown is not None
     assert (shown.restart_count, shown.exclude_nodes) == (1, ())
     printed = (site.folder / "jobs" / "fails" / "job.out").read_text()
-    assert printed.startswith(f"iter {FAULT_STEP // 5 * 5 + 1}:")  # after the checkpoint
+    assert printed.startswith(
+        f"iter {FAULT_STEP // SAVE_EVERY * SAVE_EVERY + 1}:"
+    )  # after the checkpoint
 
 
 def test_a_node_whose_kernel_saw_a_gpu_fail_is_left_out(site: Site, jobs: dict[str, str]) -> None:

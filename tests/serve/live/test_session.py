@@ -103,6 +103,44 @@ def test_an_attempt_that_was_over_before_anybody_saw_it_gets_its_lines(live: Liv
     ]
 
 
+@pytest.mark.parametrize("appends", [False, True], ids=["truncated", "appended"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_attempt_that_writes_the_very_same_again_is_read_all_the_same(
+    live: Live,
+    appends: bool,  # noqa: FBT001
+    restarts: bool,  # noqa: FBT001
+) -> None:
+    output = ("starting", "iter 1: loss 3.9, time 1000.00ms", *ERROR)
+    live.clock.advance(2)
+    live.tell(live.job())
+    live.write(*output, mode="w")
+    live.tick()
+    live.tell(live.held(1))
+    live.tick(2)
+    if restarts:
+        live.restart()
+    live.tell(live.runs(1))
+    live.tick(2)
+    assert live.record(1).landed.bytes == 0
+    live.write(*output, mode="a" if appends else "w")
+    live.tick()
+    live.tell(live.held(2))
+    live.tick(2)
+    assert live.advice()[-1] == (SECOND_TRY, 2, "STOP", True)
+    assert live.record(1).fingerprint == live.record(0).fingerprint
+
+
+@pytest.mark.parametrize("reason", [None, "job_requeued_in_held_state"])
+def test_a_signal_is_a_failure_only_of_an_attempt_that_was_held_for_it(
+    live: Live, reason: str | None
+) -> None:
+    start(live)
+    live.tell(live.held(1, exit_code=0, signal=9, reason=reason))
+    live.tick(15)
+    wanted = [] if reason is None else [(FIRST, 1, "RESTART", True)]
+    assert live.advice() == wanted
+
+
 def test_identical_failures_of_the_job_stop_it(live: Live) -> None:
     start(live)
     fail(live)
