@@ -99,7 +99,8 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"cannot read the bench result {path}",
-            found=str(error),
+            found=(error.strerror if isinstance(error, OSError) else None) or str(error),
             expected="a file written by relume bench run",
+            hint="check --results",
         ) from error
     return record

@@ -53,6 +53,9 @@ class Order(StrEnum):
     """What the door can ask for."""
 
     REQUEUE_HOLD = "requeuehold"
+    REQUEUE_HOLD_RUNNING = "requeuehold Incomplete"
+    """The one guard that Slurm has (`scontrol(1)`, requeuehold): only jobs that are CONFIGURING,
+    RUNNING, STOPPED or SUSPENDED are touched. Others are left as they are, with exit code 0."""
     REQUEUE = "requeue"
     RELEASE = "release"
     EXCLUDE = "ExcNodeList"
@@ -74,8 +77,8 @@ def command(order: Order, job_id: str, value: str = "") -> tuple[str, ...]:
     --------
     >>> command(Order.EXCLUDE, "12_3", "n[1-2]")
     ('scontrol', 'update', 'JobId=12_3', 'ExcNodeList=n[1-2]')
-    >>> command(Order.RELEASE, "12+1")
-    ('scontrol', 'release', '12')
+    >>> command(Order.REQUEUE_HOLD_RUNNING, "12+1")
+    ('scontrol', 'requeuehold', 'Incomplete', '12')
     """
     if _JOB_ID.fullmatch(job_id) is None:
         raise InputError(
@@ -86,7 +89,7 @@ def command(order: Order, job_id: str, value: str = "") -> tuple[str, ...]:
     if order in {Order.EXCLUDE, Order.ADMIN_COMMENT}:
         return ("scontrol", "update", f"JobId={job_id}", f"{order}={value}")
     whole = job_id.partition("+")[0]
-    return ("scancel", whole) if order is Order.CANCEL else ("scontrol", order.value, whole)
+    return ("scancel", whole) if order is Order.CANCEL else ("scontrol", *order.split(), whole)
 
 
 class SlurmActuator:
@@ -120,6 +123,15 @@ class SlurmActuator:
     def requeue_hold(self, job_id: str) -> Done:
         """End a running job, or take back a finished one, and keep it waiting until a release."""
         return self._do(Order.REQUEUE_HOLD, job_id)
+
+    def requeue_hold_running(self, job_id: str) -> Done:
+        """Requeue a job and hold it, unless it has ended or is about to.
+
+        Between our last look at a running job and our command it may end well, or be cancelled, and
+        a plain requeue would revive it. Accounting can't tell afterwards: it writes REQUEUED over
+        what the row of the attempt said before (22.05). So slurmctld itself has to look.
+        """
+        return self._do(Order.REQUEUE_HOLD_RUNNING, job_id)
 
     def requeue(self, job_id: str) -> Done:
         """End a running job, or take back a finished one, and start it again."""

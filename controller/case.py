@@ -15,9 +15,6 @@ from relume.identity import AttemptId, JobKey
 from relume.settings import ControllerSettings
 from relume.slurm.job import SlurmJob
 
-RETRY_SECONDS = 30
-"""Before a command is repeated whose effect doesn't show. Slurm's clients give up after 10 to 20 s:
-until then a command that outlived us may still come into force."""
 MAX_TRIES = 5
 """Of one command for one Advice."""
 
@@ -54,6 +51,11 @@ class Case:
         seen = self.facts.memory.sighting(self.job)
         since = self.now if seen is None or seen.held_at is None else seen.held_at
         return (self.now - since) / MICROSECONDS_PER_SECOND
+
+    @property
+    def held_too_long(self) -> bool:
+        """Whether our own limit for holds has passed, whatever the Advice says."""
+        return self.held_seconds >= self.settings.max_hold_seconds
 
     def did(self, action: Action) -> Deed | None:
         """Return the last deed about the attempt that may have happened, null for none."""
@@ -103,7 +105,7 @@ class Case:
         return self._command(Action.MARK, "say whose job it is", text=text)
 
     def _may_still_come(self, deed: Deed) -> bool:
-        return self.now - deed.intended_at < RETRY_SECONDS * MICROSECONDS_PER_SECOND
+        return limits.lately(deed.intended_at, self.now)
 
     def _other_hold(self, action: Action) -> list[Deed]:
         """Return the last try of the other kind of hold, when it has no outcome yet."""

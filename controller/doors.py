@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,13 +20,17 @@ class Reader(Protocol):
         """Return all jobs and nodes."""
         ...
 
-    def job(self, job_id: str) -> SlurmJob | None:
-        """Return one job, null when there is none."""
+    def job(self, job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        """Return one job, null when there is none; with what is known of it, that is cheaper."""
+        ...
+
+    def find(self, job_ids: Collection[str]) -> Mapping[str, SlurmJob]:
+        """Return those of these jobs that there are."""
         ...
 
 
 class Actuator(Protocol):
-    """Changes Slurm; see `relume.controller.guarded.GuardedActuator`."""
+    """Changes Slurm; see `relume.controller.actuator.SlurmActuator`."""
 
     def requeue_hold(self, job_id: str) -> Done:
         """Requeue a job and hold it."""
@@ -65,6 +69,11 @@ class Stop(Protocol):
         ...
 
 
+def _seconds_since_boot() -> float:
+    """Like `time.monotonic`, but it goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
     """Where facts come from and steps go to.
@@ -77,4 +86,4 @@ class Doors:
     actuator: Actuator
     service: ServiceClient
     clock: Clock = field(default_factory=SystemClock)
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = _seconds_since_boot

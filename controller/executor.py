@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relume.controller import guarded
 from relume.controller.actuator import Order
 from relume.controller.actuator import command as order_command
 from relume.controller.commands import Done
@@ -24,6 +23,7 @@ from relume.slurm.job import ENDED_STATES, SlurmJob
 _ORDERS = {
     Action.MARK: Order.ADMIN_COMMENT,
     Action.HOLD: Order.REQUEUE_HOLD,
+    Action.HOLD_RUNNING: Order.REQUEUE_HOLD_RUNNING,
     Action.EXCLUDE: Order.EXCLUDE,
     Action.RELEASE: Order.RELEASE,
     Action.CANCEL: Order.CANCEL,
@@ -86,8 +86,6 @@ class Executor:
 
 def command(step: Step) -> tuple[str, ...]:
     """Return the command of a step, for the journal and for people."""
-    if step.action is Action.HOLD_RUNNING:
-        return guarded.command(step.job_id)
     value = step.text if step.action is Action.MARK else fold(step.nodes)
     return order_command(_ORDERS[step.action], step.job_id, value or "")
 

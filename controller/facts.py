@@ -97,7 +97,7 @@ class Memory:
     """What the journal remembers of the jobs in question.
 
     `sightings` by job id, the newest last; `deeds` by attempt, in order; `accepted` by advice id;
-    `run_nodes` by job id, all nodes that the job's run was seen on. `tried` holds, for the last
+    `run_nodes` by job, all nodes that the job's run was seen on. `tried` holds, for the last
     24 hours, when each attempt was first meddled with, and `restarts` the times each job was let
     go again. `born_at` is when the journal was made: it doesn't know what was held before.
     `readable` is false when it could not be read: then all else is empty.
@@ -106,7 +106,7 @@ class Memory:
     sightings: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)
     deeds: Mapping[str, tuple[Deed, ...]] = field(default_factory=dict)
     accepted: Mapping[str, Accepted] = field(default_factory=dict)
-    run_nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    run_nodes: Mapping[JobKey, frozenset[str]] = field(default_factory=dict)
     tried: Mapping[str, int] = field(default_factory=dict)
     restarts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     born_at: int | None = None
@@ -175,6 +175,8 @@ class Facts:
         The last word of Slurm about each. A job that is not there does not exist.
     advice
         What the service wants; may hold several generations and jobs that are not ours.
+    heard
+        Whether the service said so. A service that is away has taken nothing back.
     memory
         What the journal remembers.
     landed
@@ -185,6 +187,7 @@ class Facts:
     jobs: Mapping[str, SlurmJob] = field(default_factory=dict)
     nodes: tuple[SlurmNode, ...] = ()
     advice: tuple[Advice, ...] = ()
+    heard: bool = True
     memory: Memory = field(default_factory=Memory)
     landed: Mapping[str, bool] = field(default_factory=dict)
 

@@ -30,6 +30,7 @@ from relume.errors import ConfigError, UnreachableError
 
 MAX_NOTES = 10_000
 _NOTE = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)\.([0-9]{1,9})")
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
 _HEADER = "# Written by relume control for relume-epilog-slurmctld.\n"
 
 
@@ -108,11 +109,13 @@ class ControllerFolder:
         """
         path = self.path / "identity"
         try:
-            with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
-                file.write(secrets.token_hex(16))
-            return f"{socket.gethostname()}:{path.read_text(encoding='ascii')}"
+            word = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
         except OSError as error:
             raise self._failed(error) from error
+        if _IDENTITY.fullmatch(word) is None:
+            word = secrets.token_hex(16)
+            self._replace(path, word)
+        return f"{socket.gethostname()}:{word}"
 
     def close(self) -> None:
         """Let another controller use the folder."""
@@ -162,11 +165,26 @@ class ControllerFolder:
         self._replace(self._heartbeat, msgspec.json.encode(heartbeat).decode())
 
     def heartbeat(self) -> Heartbeat | None:
-        """Return the last sign of life, null if there is none that can be read."""
+        """Return the last sign of life, null if there is none.
+
+        Raises
+        ------
+        UnreachableError
+            Also when what is there can't be understood.
+        """
         try:
             return msgspec.json.decode(self._heartbeat.read_bytes(), type=Heartbeat)
-        except (OSError, msgspec.MsgspecError):
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            raise self._failed(error) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise UnreachableError(
+                f"heartbeat {self._heartbeat}",
+                found=str(error),
+                expected="what `relume control` writes there in each round",
+                hint="it counts as none; is a controller running with this folder?",
+            ) from error
 
     def _replace(self, path: Path, text: str) -> None:
         """Write a file as a whole: a reader sees the old or the new one."""
@@ -178,6 +196,17 @@ class ControllerFolder:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> UnreachableError:
+        what = f"controller.folder {self.path}"
+        if isinstance(error, FileNotFoundError) and not self.path.exists():
+            return UnreachableError(
+                what,
+                found="no such folder",
+                expected="that of `relume control`, which makes it when it starts",
+                hint="give both the same controller.folder",
+            )
         return UnreachableError(
-            f"controller.folder {self.path}", found=str(error), hint="check its owner and mode"
+            what,
+            found=f"{error.strerror}: {error.filename}",
+            expected="a folder that this user can read and write",
+            hint="check the path, its owner and its mode",
         )

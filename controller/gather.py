@@ -17,9 +17,6 @@ from relume.errors import InputError, UnreachableError
 from relume.identity import AttemptId
 from relume.slurm.job import SlurmSnapshot
 
-MAX_SINGLE_READS = 50
-"""Jobs with Advice that a snapshot lacked and that are asked for one by one, in one round."""
-
 
 class Gatherer:
     """Reads; what it sees of opted-in jobs goes into the journal."""
@@ -30,9 +27,12 @@ class Gatherer:
         self._folder = folder
 
     def gather(
-        self, snapshot: SlurmSnapshot, advice: tuple[Advice, ...], named: Mapping[str, str]
+        self,
+        snapshot: SlurmSnapshot,
+        advice: tuple[Advice, ...] | None,
+        named: Mapping[str, str],
     ) -> Facts:
-        """Return all facts of one round.
+        """Return all facts of one round; `advice` is null when the service is away.
 
         Raises
         ------
@@ -43,7 +43,8 @@ class Gatherer:
             cluster=snapshot.cluster,
             jobs={job.job_id: job for job in snapshot.jobs},
             nodes=snapshot.nodes,
-            advice=advice,
+            advice=advice or (),
+            heard=advice is not None,
         )
         facts = self.remember(facts, named)
         facts = self._with_missing(facts)
@@ -51,12 +52,14 @@ class Gatherer:
 
     def look(self, facts: Facts, job_id: str) -> Facts:
         """Return the facts with Slurm's newest word about one job, and the journal's."""
-        return self.remember(facts.with_job(job_id, self._doors.reader.job(job_id)))
+        newest = self._doors.reader.job(job_id, facts.jobs.get(job_id))
+        return self.remember(facts.with_job(job_id, newest))
 
     def only(self, facts: Facts, job_id: str) -> Facts:
         """Return what `look` does, without all other jobs."""
-        alone = replace(facts, jobs={}, advice=tuple(_about(facts.advice, job_id)))
-        return self.look(alone, job_id)
+        jobs = {name: job for name, job in facts.jobs.items() if name == job_id}
+        advice = tuple(_about(facts.advice, job_id))
+        return self.look(replace(facts, jobs=jobs, advice=advice), job_id)
 
     def remember(self, facts: Facts, named: Mapping[str, str] | None = None) -> Facts:
         """Put sightings of the jobs and the helper's notes into the journal; read it again.
@@ -100,9 +103,10 @@ class Gatherer:
             and attempt.job_key.cluster == facts.cluster
             and attempt.job_key.job_id not in facts.jobs
         }
-        for job_id in sorted(missing)[:MAX_SINGLE_READS]:
-            facts = facts.with_job(job_id, self._doors.reader.job(job_id))
-        return self.remember(facts) if missing else facts
+        if not missing:
+            return facts
+        found = self._doors.reader.find(missing)
+        return self.remember(replace(facts, jobs={**facts.jobs, **found}))
 
     def _landed(self, facts: Facts) -> dict[str, bool]:
         found = {}

@@ -28,7 +28,8 @@ def hold_of(job: SlurmJob, key: JobKey, memory: Memory) -> Hold:
 
     Ours is a requeue-hold that the journal knows of (our own, or the EpilogSlurmctld helper's), and
     SPECIAL_EXIT (RequeueExitHold) of an attempt that we saw running. A hold whose reason is the
-    user's or an admin's is theirs, even when it came on top of ours.
+    user's or an admin's is theirs, even when it came on top of ours. RequeueExitHold also holds
+    jobs with ``--no-requeue``, which must not run twice: those holds are the site's.
     """
     if not job.held:
         return Hold.NONE
@@ -41,7 +42,7 @@ def hold_of(job: SlurmJob, key: JobKey, memory: Memory) -> Hold:
     requeued = job.state == "REQUEUE_HOLD" or reason == REQUEUED_HELD
     if requeued and memory.did(str(before), *HOLDS) is not None:
         return Hold.OURS
-    if job.state == "SPECIAL_EXIT" and reason != "JobHeldAdmin":
+    if job.state == "SPECIAL_EXIT" and reason != "JobHeldAdmin" and job.requeue is not False:
         seen = memory.of(key, before.restart_count)
         return Hold.OURS if seen is not None and seen.running_at is not None else Hold.FOREIGN
     return Hold.FOREIGN

@@ -21,7 +21,7 @@ from relume.controller.facts import Action, Memory, Outcome, Sighting
 from relume.controller.limits import DAY
 from relume.controller.recall import recall, to_text
 from relume.controller.steps import Step
-from relume.errors import UnreachableError
+from relume.errors import InputError, UnreachableError
 from relume.identity import AttemptId
 
 RETENTION = 180 * DAY
@@ -169,26 +169,47 @@ class Journal:
         self, cluster: str, job_ids: Iterable[str], advice: Iterable[Advice], now: int
     ) -> Memory:
         """Return what is remembered of these jobs, of this Advice, and of all that is open."""
-        with self._transaction("DEFERRED") as database:
-            return recall(database, cluster, job_ids, list(advice), now)
+        try:
+            with self._transaction("DEFERRED") as database:
+                return recall(database, cluster, job_ids, list(advice), now)
+        except (InputError, ValueError, TypeError, msgspec.MsgspecError) as error:
+            raise UnreachableError(
+                "journal of the controller",
+                found=f"a row that makes no sense: {error}",
+                expected="what a controller of this version wrote",
+                hint="move it away: the markers of the jobs make up for it",
+            ) from error
 
     def unsent(self, limit: int) -> list[Message]:
-        """Return what the service must still be told, the oldest first."""
+        """Return what the service must still be told, the oldest first; not what is put off."""
         with self._transaction("DEFERRED") as database:
             rows = database.execute(
-                "SELECT message_id, kind, about, body FROM messages WHERE sent_at IS NULL"
-                " ORDER BY message_id LIMIT ?",
+                "SELECT message_id, kind, about, body FROM messages"
+                " WHERE sent_at IS NULL AND answer IS NULL ORDER BY message_id LIMIT ?",
                 (limit,),
             )
             return [Message(*row) for row in rows]
 
     def sent(self, message_id: int, answer: str, now: int) -> None:
-        """Remember that the service took a message, or refused it for good."""
+        """Remember that the service took a message, or knew better."""
         with self._transaction() as database:
             database.execute(
                 "UPDATE messages SET sent_at = ?, answer = ? WHERE message_id = ?",
                 (now, answer[:MAX_WORDS], message_id),
             )
+
+    def put_off(self, message_id: int, answer: str) -> None:
+        """Remember that the service didn't take a message, which stays to be sent."""
+        with self._transaction() as database:
+            database.execute(
+                "UPDATE messages SET answer = ? WHERE message_id = ?",
+                (answer[:MAX_WORDS], message_id),
+            )
+
+    def resume(self) -> None:
+        """Let what was put off be sent again."""
+        with self._transaction() as database:
+            database.execute("UPDATE messages SET answer = NULL WHERE sent_at IS NULL")
 
     def prune(self, now: int) -> None:
         """Forget what is older than `RETENTION`."""

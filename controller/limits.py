@@ -8,6 +8,11 @@ from relume.identity import JobKey, read_comment
 from relume.settings import ControllerSettings
 from relume.slurm.job import SlurmJob, SlurmNode
 
+RETRY_SECONDS = 30
+"""Before a command is repeated whose effect doesn't show. Slurm's clients give up after 10 to 20 s:
+until then a command that outlived us may still come into force."""
+_CLOCK = 5 * MICROSECONDS_PER_SECOND
+"""How far the clocks of two processes may seem to differ."""
 HOUR = 3600 * MICROSECONDS_PER_SECOND
 DAY = 24 * HOUR
 ANY_PARTITION = "*"
@@ -31,6 +36,14 @@ def allowed_partition(partition: str, settings: ControllerSettings) -> bool:
     """Whether each partition of a job (``a,b`` while it waits) is in the list."""
     allowed = set(settings.partitions)
     return ANY_PARTITION in allowed or (bool(partition) and set(partition.split(",")) <= allowed)
+
+
+def lately(moment: int, now: int) -> bool:
+    """Whether a command that was given at `moment` may still come into force.
+
+    One of the future was given before the clock was put back: that it was just now is not known.
+    """
+    return -_CLOCK <= now - moment < RETRY_SECONDS * MICROSECONDS_PER_SECOND
 
 
 def throttled(
@@ -67,7 +80,7 @@ def refused_exclusion(
     Only nodes that the run used, not more than the cap over all restarts, none that the job itself
     asks for, and enough must be left to place the job.
     """
-    used = facts.memory.run_nodes.get(job.job_id, frozenset())
+    used = facts.memory.run_nodes.get(key, frozenset())
     strangers = sorted(set(nodes) - used)
     if strangers:
         return f"the run was never seen on {', '.join(strangers)}"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from relume.advice import Mode, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.controller import limits
+from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, PING_TIMEOUT_SECONDS
 from relume.controller.decisions import decisions
 from relume.controller.doors import Doors, Stop
 from relume.controller.executor import Executor, command
@@ -16,9 +18,10 @@ from relume.controller.folder import ControllerFolder, Heartbeat
 from relume.controller.gather import Gatherer
 from relume.controller.holds import Hold, hold_of
 from relume.controller.journal import Journal
+from relume.controller.lease import Lease
 from relume.controller.plan import FAILED_STATES, plan
 from relume.controller.reports import Reporter
-from relume.controller.service import Listing
+from relume.controller.service import Listing, LostLeaseError
 from relume.controller.steps import Close, Item, Step, Wait
 from relume.errors import RelumeError, UnreachableError
 from relume.settings import ControllerSettings
@@ -31,7 +34,11 @@ MAX_STEPS = 200
 """Commands in one pass: some 20 s of Slurm's time; the next round goes on."""
 FRESH_SECONDS = 60
 """How long after a bad end Advice is expected to come any moment."""
-LEASE_SECONDS = 30
+COMMAND_SECONDS = DEFAULT_TIMEOUT_SECONDS + PING_TIMEOUT_SECONDS
+"""What one command may take: with less left of the lease none is begun, since it might come into
+force under the next controller."""
+DECISIONS_SECONDS = 30
+"""How long beyond three rounds the helper may go by what we last told it."""
 PRUNE_SECONDS = 3600
 MAX_SAID = 10_000
 """States whose last words are remembered, so as not to repeat them."""
@@ -41,12 +48,16 @@ _WAKE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round found. `busy`: something will be due soon; `whole`: see `Heartbeat`."""
+    """What one round found. `busy`: something will be due soon; `whole`: see `Heartbeat`.
+
+    `trouble` is what went wrong between us and the service, null if nothing did.
+    """
 
     items: tuple[Item, ...]
     commands: int
     busy: bool
     whole: bool
+    trouble: RelumeError | None
 
 
 class Controller:
@@ -67,15 +78,17 @@ class Controller:
     ) -> None:
         self._doors, self._folder, self._settings = doors, folder, settings
         self._clock, self._monotonic, self._holder = doors.clock, doors.monotonic, folder.holder()
+        self._lease = Lease(doors, self._holder, settings.interval_seconds)
         self.journal = Journal(folder.journal)
         self.journal.born(self._clock.now())
+        self.journal.resume()
         self._gatherer = Gatherer(doors, self.journal, folder)
-        self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_act)
+        self._executor = Executor(doors, self.journal, self._gatherer, settings, self._may_begin)
         self._reporter = Reporter(self.journal, doors)
-        self._fencing_token: int | None = None
-        self._lease_ends = self._pruned_at = self._monotonic()
+        self._pruned_at = self._monotonic()
         self._whole_at: int | None = None
         self._said: dict[object, str] = {}
+        self._trouble: RelumeError | None = None
 
     def close(self) -> None:
         """Let the helper hold nothing more, and close the journal."""
@@ -104,10 +117,11 @@ class Controller:
         UnreachableError
             When Slurm or the journal can't be reached: then nothing was done, or nothing more.
         """
+        self._trouble = None
         snapshot = self._doors.reader.snapshot()
         self._renew(snapshot.cluster)
         listing, named = self._ask(snapshot)
-        advice = () if listing is None else listing.advice
+        advice = None if listing is None else listing.advice
         facts = self._gatherer.gather(snapshot, advice, named)
         items, commands, facts = self._carry_out(facts)
         self._reporter.note_milestones(facts, snapshot.taken_at)
@@ -116,26 +130,25 @@ class Controller:
         self._whole_at = self._clock.now() if whole else self._whole_at
         self._beat()
         self._prune()
-        return Round(tuple(items), commands, _busy(items, facts, self._clock.now()), whole)
+        busy = _busy(items, facts, self._clock.now())
+        return Round(tuple(items), commands, busy, whole, self._trouble)
 
     def _may_act(self) -> bool:
-        return self._settings.mode == "act" and self._monotonic() < self._lease_ends
+        return self._settings.mode == "act" and self._lease.lasts()
+
+    def _may_begin(self) -> bool:
+        return self._settings.mode == "act" and self._lease.lasts(COMMAND_SECONDS)
 
     def _renew(self, cluster: str) -> None:
         """Take the lease or keep it; without it nothing is done, only looked at."""
         if self._settings.mode != "act":
             return
-        asked_at = self._monotonic()
-        seconds = min(max(LEASE_SECONDS, int(3 * self._settings.interval_seconds)), 3600)
         try:
-            token = self._doors.service.take_lease(cluster, self._holder, seconds)
+            ours = self._lease.renew(cluster)
         except RelumeError as error:
-            self._say("lease", str(error))
+            self._failed("lease", error)
             return
-        self._say("lease", "another controller has the lease" if token is None else "held")
-        self._fencing_token = token
-        # A tenth less than granted, from before the question: ours ends before another's begins.
-        self._lease_ends = asked_at + 0.9 * seconds if token is not None else asked_at
+        self._say("lease", "held" if ours else "another controller has the lease")
 
     def _ask(self, snapshot: SlurmSnapshot) -> tuple[Listing | None, dict[str, str]]:
         """Hand the snapshot over and ask what is wanted; null when the service is away."""
@@ -144,7 +157,7 @@ class Controller:
             named = service.report_scheduler(snapshot)
             listing = service.active_advice(snapshot.cluster)
         except RelumeError as error:
-            self._say("service", str(error))
+            self._failed("service", error)
             return None, {}
         self._say("service", "answers")
         self._say("skipped", f"{len(listing.skipped)} Advice not understood {listing.skipped[:3]}")
@@ -155,6 +168,7 @@ class Controller:
         commands = 0
         self._accept(facts)
         facts = self._gatherer.remember(facts)
+        self._name_strange_holds(facts)
         for _ in range(MAX_PASSES):
             items = plan(facts, self._settings, self._clock.now())
             if not self._may_act():
@@ -173,6 +187,14 @@ class Controller:
             if commands == before:
                 break
         return items, commands, facts
+
+    def _name_strange_holds(self, facts: Facts) -> None:
+        """Say which jobs are held that nobody will let go if it wasn't a person who held them."""
+        for job in facts.jobs.values():
+            unknown = job.held and facts.memory.sighting(job) is None
+            if unknown and limits.not_ours(job, self._settings) is None:
+                words = f"held ({job.reason}); neither journal nor marker know it: left alone"
+                self._say(f"job {job.job_id}", words, logging.WARNING)
 
     def _accept(self, facts: Facts) -> None:
         if self._may_act():
@@ -194,9 +216,11 @@ class Controller:
 
     def _report(self) -> bool:
         try:
-            self._reporter.send(self._fencing_token or 0)
+            self._reporter.send(self._lease.token or 0)
         except RelumeError as error:
-            self._say("service", str(error))
+            if isinstance(error, LostLeaseError):
+                self._lease.lose()
+            self._failed("service", error)
             return False
         return True
 
@@ -205,7 +229,7 @@ class Controller:
             self._folder.clear_decisions()
             return
         now = self._clock.now()
-        seconds = LEASE_SECONDS + 3 * self._settings.interval_seconds
+        seconds = DECISIONS_SECONDS + 3 * self._settings.interval_seconds
         until = now + int(seconds * MICROSECONDS_PER_SECOND)
         self._folder.write_decisions(decisions(facts, self._settings, now), until)
 
@@ -216,15 +240,20 @@ class Controller:
     def _prune(self) -> None:
         if self._monotonic() - self._pruned_at > PRUNE_SECONDS:
             self.journal.prune(self._clock.now())
+            self.journal.resume()
             self._pruned_at = self._monotonic()
 
-    def _say(self, about: object, words: str) -> None:
+    def _failed(self, about: str, error: RelumeError) -> None:
+        self._trouble = self._trouble or error
+        self._say(about, str(error), logging.WARNING)
+
+    def _say(self, about: object, words: str, level: int = logging.INFO) -> None:
         """Log a state when it changes, not every round."""
         if len(self._said) > MAX_SAID:
             self._said.clear()
         if self._said.get(about) != words:
             self._said[about] = words
-            log.info("%s: %s", about, words)
+            log.log(level, "%s: %s", about, words)
 
     def _wait(self, stop: Stop, seconds: float, stamp: int) -> None:
         """Wait, but not when the helper has held a job since the round began."""

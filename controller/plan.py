@@ -25,6 +25,7 @@ _CLOCK_SECONDS = 5
 """How far the clocks of service and controller may differ."""
 _RESTARTS = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING})
 _LAUNCH_FAILED = "launch_failed_requeued_held"
+_NO_REQUEUE = "the job can't be requeued (--no-requeue)"
 _THEIRS = "held by its user or an admin"
 _CANCELLED = "cancelled by its user or an admin"
 _FUTILE = "it would fail the same way again"
@@ -90,6 +91,8 @@ def _stranger(case: Case) -> Close | None:
 
 def _withdrawn(case: Case) -> Close | None:
     """Whether the service no longer wants what we took on."""
+    if not case.facts.heard:
+        return None
     soon = case.now + _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
     if case.advice.expires_at <= soon or case.advice.advice_id in case.facts.listed:
         return None
@@ -97,7 +100,7 @@ def _withdrawn(case: Case) -> Close | None:
 
 
 def _of_case(case: Case) -> Item | None:
-    if case.advice.expires_at <= case.now:
+    if case.advice.expires_at <= case.now or (case.ahead == 1 and case.held_too_long):
         return _expired(case)
     if case.ahead == 0:
         return _source(case)
@@ -111,7 +114,8 @@ def _of_case(case: Case) -> Item | None:
 def _expired(case: Case) -> Item:
     """Past its deadline nothing is carried out; what we hold is let go."""
     if case.ahead == 1 and case.hold is Hold.OURS:
-        return _let_go(case, "its deadline has passed")
+        late = "held for too long" if case.held_too_long else "its deadline has passed"
+        return _let_go(case, late)
     if case.advice.operation is Operation.HOLD:
         return case.converged("expired")
     released = case.did(Action.RELEASE)
@@ -142,7 +146,7 @@ def _source(case: Case) -> Item | None:
 
 def _place_hold(case: Case) -> Item:
     if case.job.requeue is False:
-        return case.abandon("the job can't be requeued (--no-requeue)")
+        return case.abandon(_NO_REQUEUE)
     refusal = _refused(case)
     if refusal is not None:
         return refusal
@@ -189,8 +193,15 @@ def _successor(case: Case) -> Item:
     if hold is Hold.NONE:
         return _already_away(case, "released or restarted by somebody else")
     if hold is not Hold.OURS:
-        return case.abandon(_LAUNCH_FAILED if hold is Hold.LAUNCH_FAILED else _THEIRS)
+        return case.abandon(_foreign(case))
     return _ours(case) if case.advice.settled else case.wait("held until the Advice is settled")
+
+
+def _foreign(case: Case) -> str:
+    """Say whose hold it is that we leave."""
+    if case.job.requeue is False:
+        return _NO_REQUEUE
+    return _LAUNCH_FAILED if case.hold is Hold.LAUNCH_FAILED else _THEIRS
 
 
 def _cancelled(case: Case) -> Close:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from relume.clock import Clock, SystemClock
 from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, Done, SlurmCommands
 from relume.errors import InputError, UnreachableError
-from relume.slurm import sacct, scontrol, squeue
+from relume.slurm import onejob, sacct, scontrol, squeue
 from relume.slurm.job import SlurmJob, SlurmSnapshot
 from relume.slurm.sacct import AttemptRow
 
@@ -60,16 +61,43 @@ class SlurmReader:
         except InputError as error:
             raise _unreadable(error) from error
         cluster = self.config().get("ClusterName", "")
+        if not cluster:  # every job's identity begins with it
+            raise UnreachableError(
+                "scontrol show config",
+                found="no ClusterName",
+                expected="the name that slurm.conf gives",
+                hint="run it by hand on this host",
+            )
         return SlurmSnapshot(cluster=cluster, taken_at=taken_at, jobs=jobs, nodes=nodes)
 
-    def job(self, job_id: str) -> SlurmJob | None:
-        """Return one job, null when slurmctld has none of that id (any more)."""
-        for job in self._jobs(self._clock.now()):
-            if job.job_id == job_id:
-                return job
-            if squeue.task_of(job.job_id, job_id):
-                return replace(job, job_id=job_id)
-        return None
+    def job(self, job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        """Return one job, null when slurmctld has none of that id (any more).
+
+        With what is `known` of it only that job is asked for, where that is safe; else all are.
+        """
+        if known is None:
+            return self.find([job_id]).get(job_id)
+        asked_at = self._clock.now()
+        self._commands.ping()
+        done = self._commands.run((*onejob.COMMAND, job_id))
+        if done.exit_code and "Invalid job id" in done.stderr:
+            return None
+        now = onejob.parse_job(_output(done), known, asked_at)
+        return self.job(job_id) if now is None else now
+
+    def find(self, job_ids: Collection[str]) -> dict[str, SlurmJob]:
+        """Return those of these jobs that slurmctld has, by one listing of all.
+
+        A task of an array that waits in one record with others is among them.
+        """
+        listed = self._jobs(self._clock.now())
+        found = {job.job_id: job for job in listed}
+        shared = [job for job in listed if "[" in job.job_id]
+        for job_id in job_ids:
+            record = next((one for one in shared if squeue.task_of(one.job_id, job_id)), None)
+            if job_id not in found and record is not None:
+                found[job_id] = replace(record, job_id=job_id)
+        return {job_id: found[job_id] for job_id in job_ids if job_id in found}
 
     def accounting(self, job_id: str) -> list[AttemptRow]:
         """Return every attempt of every job that had this id, oldest first.

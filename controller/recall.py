@@ -25,18 +25,20 @@ def recall(
     """Return what is remembered of these jobs, of this Advice, and of all that is open."""
     ids = to_text(sorted(set(job_ids)))
     tried = _tried(database, now)
+    accepted = _accepted(database, to_text(sorted({one.advice_id for one in advice})))
+    wanted = {*_excluding(advice), *_excluding(one.advice for one in accepted.values())}
     return Memory(
         sightings=_sightings(database, cluster, ids),
         deeds=_deeds(database, ids),
-        accepted=_accepted(database, to_text(sorted({one.advice_id for one in advice}))),
-        run_nodes={key.job_id: _nodes(database, key) for key in _excluding(advice)},
+        accepted=accepted,
+        run_nodes={key: _nodes(database, key) for key in wanted},
         tried={attempt: moment for attempt, moment, _ in tried},
         restarts=_restarts(tried),
         born_at=_born_at(database),
     )
 
 
-def _excluding(advice: list[Advice]) -> Iterator[JobKey]:
+def _excluding(advice: Iterable[Advice]) -> Iterator[JobKey]:
     """Only where nodes are to be excluded is it asked which ones the run used."""
     for one in advice:
         if one.exclude_nodes:

@@ -11,6 +11,7 @@ from relume.controller.doors import Doors
 from relume.controller.facts import Action, Facts
 from relume.controller.holds import source_of
 from relume.controller.journal import Journal, Message
+from relume.controller.service import Refusal
 from relume.slurm.job import SlurmJob
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,11 @@ class Milestone(msgspec.Struct):
 
 
 class Reporter:
-    """Puts reports into the journal and sends them until the service took or refused them."""
+    """Puts reports into the journal and sends them until the service took them, or knows better.
+
+    What it refuses for another reason stays: a service that was set back or is of another version
+    may take it later (`Journal.resume`), and meanwhile it stands in nobody's way.
+    """
 
     def __init__(self, journal: Journal, doors: Doors) -> None:
         self._journal = journal
@@ -57,13 +62,18 @@ class Reporter:
         """
         for message in self._journal.unsent(MAX_MESSAGES):
             refusal = self._send(message, fencing_token)
-            if refusal is not None:
-                log.warning(
-                    "the service refused %s of %s: %s", message.kind, message.about, refusal
-                )
-            self._journal.sent(message.message_id, refusal or "taken", self._clock.now())
+            if refusal is None:
+                self._journal.sent(message.message_id, "taken", self._clock.now())
+                continue
+            what = f"the service refused {message.kind} of {message.about}: {refusal.words}"
+            if refusal.final:
+                log.warning("%s", what)
+                self._journal.sent(message.message_id, refusal.words, self._clock.now())
+            else:
+                log.warning("%s; it is kept, and sent again later", what)
+                self._journal.put_off(message.message_id, refusal.words)
 
-    def _send(self, message: Message, fencing_token: int) -> str | None:
+    def _send(self, message: Message, fencing_token: int) -> Refusal | None:
         if message.kind == "reconciliation":
             return self._service.reconcile(message.about, message.body, fencing_token)
         return self._service.milestone(message.body)

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from relume.errors import ConfigError, UnreachableError
+from relume.filesystems import require_local
 
 VERSION = 1
 AGES = {
@@ -17,9 +18,6 @@ AGES = {
 """The column that says how old a row is; null: it is still needed."""
 BUSY_SECONDS = 5.0
 """How long a transaction waits for that of another process (the watchdog only reads)."""
-NETWORK_FILESYSTEMS = frozenset(
-    {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre", "nfs", "nfs4", "smb3"}
-)
 _TABLES = """
 CREATE TABLE birth (id INTEGER PRIMARY KEY CHECK (id = 1), born_at INTEGER NOT NULL);
 CREATE TABLE sightings (
@@ -57,12 +55,18 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         When the file can't be opened.
     """
     if not read_only:
-        _refuse_network(path.parent)
+        require_local(path.parent, "controller.folder")
     try:
         return _open(path, read_only=read_only)
     except sqlite3.Error as error:
+        there = path.exists()
         raise UnreachableError(
-            f"journal {path}", found=str(error), hint="check controller.folder and its owner"
+            f"journal {path}",
+            found=str(error) if there or not read_only else "no such file",
+            expected="the journal that `relume control` keeps there",
+            hint="if it is broken, move it away: the markers of the jobs make up for it"
+            if there
+            else "check controller.folder and its owner",
         ) from error
 
 
@@ -96,39 +100,3 @@ def _require_version(database: sqlite3.Connection, path: Path) -> None:
             expected=f"version {VERSION}",
             hint="run the version of Relume that made it, or give this one another folder",
         )
-
-
-def _refuse_network(folder: Path) -> None:
-    kind = filesystem(folder, _mounts())
-    if kind in NETWORK_FILESYSTEMS:
-        raise ConfigError(
-            f"controller.folder {folder}",
-            found=f"a network filesystem ({kind})",
-            expected="a folder on a local disk",
-            hint="SQLite's write-ahead log breaks on network filesystems",
-        )
-
-
-def filesystem(folder: Path, mounts: str) -> str | None:
-    r"""Return the type of the filesystem that holds `folder`, null when not known.
-
-    Examples
-    --------
-    >>> filesystem(Path("/home/a"), "/dev/sda / ext4 rw 0 0\nfs:/home /home nfs4 rw 0 0\n")
-    'nfs4'
-    """
-    resolved = folder.resolve()
-    best, kind = -1, None
-    for line in mounts.splitlines():
-        _, point, name, *_ = line.split(" ")
-        where = Path(point.replace("\\040", " "))
-        if resolved.is_relative_to(where) and len(where.parts) >= best:
-            best, kind = len(where.parts), name
-    return kind
-
-
-def _mounts() -> str:
-    try:
-        return Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

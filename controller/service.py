@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
     import httpx2
 
 TIMEOUT_SECONDS = 10.0
+MAX_ANSWER_SECONDS = 30.0
+"""For all of an answer; the other limit is for each piece of it."""
 MAX_ANSWER_BYTES = 64 << 20
 """Some 20,000 Advice with their evidence."""
 FENCING_HEADER = "X-Relume-Fencing-Token"
 STALE_TOKEN = "stale_fencing_token"  # noqa: S105 - the end of a problem's type
-"""Another controller has had the lease since: not a word about what was reported."""
 _T = TypeVar("_T")
 _LATER = frozenset({408, 425, 429})
+_ABOUT_ONE_REPORT = (400, 404, 409, 413, 422, 500)
+"""Answers that may say something about one report only, and mustn't keep the others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,18 @@ class Listing:
 
     advice: tuple[Advice, ...]
     skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the service didn't take a report. `final`: it knows better, and never will take it."""
+
+    words: str
+    final: bool
+
+
+class LostLeaseError(UnreachableError):
+    """Another controller has had the lease since: stop acting. Not a word about the report."""
 
 
 class _Lease(msgspec.Struct):
@@ -126,7 +142,9 @@ class ServiceClient:
         advice, skipped = [], []
         for raw in _read(body, _Advice).advice:
             try:
-                advice.append(msgspec.json.decode(raw, type=Advice))
+                one = msgspec.json.decode(raw, type=Advice)
+                _require_storable(one)
+                advice.append(one)
             except (msgspec.MsgspecError, InputError) as error:
                 skipped.append(str(error))
         return Listing(tuple(advice), tuple(skipped))
@@ -140,23 +158,31 @@ class ServiceClient:
         landed = _read(body, _Attempt).landed
         return None if landed is None else landed.complete
 
-    def reconcile(self, advice_id: str, body: bytes, fencing_token: int) -> str | None:
-        """Report what became of Advice; return why the service doesn't want to know, else null."""
+    def reconcile(self, advice_id: str, body: bytes, fencing_token: int) -> Refusal | None:
+        """Report what became of Advice; return why the service didn't take it, else null.
+
+        Raises
+        ------
+        LostLeaseError
+            When another controller has had the lease since.
+        """
         path = f"/v1/advice/{_segment(advice_id)}/reconciliation"
         headers = {FENCING_HEADER: str(fencing_token)}
         return self._tell("PUT", path, body, headers)
 
-    def milestone(self, body: bytes) -> str | None:
-        """Report a milestone; return why the service doesn't want to know, else null."""
+    def milestone(self, body: bytes) -> Refusal | None:
+        """Report a milestone; return why the service didn't take it, else null."""
         return self._tell("POST", "/v1/milestones", body, {})
 
-    def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> str | None:
-        refusals = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
-        status, answer = self._send(method, path, msgspec.Raw(body), fine=refusals, headers=headers)
+    def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Refusal | None:
+        content = msgspec.Raw(body)
+        status, answer = self._send(method, path, content, fine=_ABOUT_ONE_REPORT, headers=headers)
         if _problem(answer).get("type", "").endswith(STALE_TOKEN):
             hint = "it is reported when the lease is ours again"
-            raise UnreachableError(f"{method} {path}", found=_words(answer), hint=hint)
-        return f"{status}: {_words(answer)}" if status in refusals else None
+            raise LostLeaseError(f"{method} {path}", found=_words(answer), hint=hint)
+        if status not in _ABOUT_ONE_REPORT:
+            return None
+        return Refusal(f"{status}: {_words(answer)}", final=status == HTTPStatus.CONFLICT)
 
     def _send(
         self,
@@ -184,10 +210,20 @@ class ServiceClient:
         raise _refusal(what, response, answer)
 
 
+def _require_storable(advice: Advice) -> None:
+    """Refuse numbers of more than 64 bits, which JSON has and the journal can't hold."""
+    for number in (advice.generation, advice.created_at, advice.expires_at):
+        if not -(2**63) <= number < 2**63:
+            raise InputError(f"advice {advice.advice_id}", found=str(number), expected="64 bits")
+
+
 def _bounded(response: httpx2.Response, what: str) -> bytes:
-    answer = bytearray()
+    answer, end = bytearray(), time.monotonic() + MAX_ANSWER_SECONDS
     for piece in response.iter_bytes():
         answer += piece
+        if time.monotonic() > end:
+            expected = f"all of it within {MAX_ANSWER_SECONDS:g} s"
+            raise UnreachableError(what, found="a slow answer", expected=expected)
         if len(answer) > MAX_ANSWER_BYTES:
             raise InputError(what, found="a longer answer", expected=f"{MAX_ANSWER_BYTES} bytes")
     return bytes(answer)

@@ -9,10 +9,10 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller.facts import HOLDS, Memory, Sighting
 from relume.controller.marker import read_marker
 from relume.errors import InputError
-from relume.identity import AttemptId, JobKey, read_comment, run_name
+from relume.identity import MAX_COMPLETING_SECONDS, AttemptId, JobKey, read_comment, run_name
 from relume.slurm.job import ENDED_STATES, SlurmJob
 
-_CLOCK_SECONDS = 5
+_CLOCK = 5 * MICROSECONDS_PER_SECOND
 """How far slurmctld's clock may be behind ours."""
 
 
@@ -59,11 +59,16 @@ def _with_state(seen: Sighting, job: SlurmJob, now: int) -> Sighting:
     running = job.state == "RUNNING"
     if running or job.state in ENDED_STATES or job.state == "COMPLETING":
         seen = replace(seen, nodes=tuple(sorted({*seen.nodes, *job.nodes})))
-    if running and seen.running_at is None:
+    if running and _unknown(seen.running_at, now):
         seen = replace(seen, running_at=now)
-    if job.held and seen.held_at is None:
+    if job.held and _unknown(seen.held_at, now):
         seen = replace(seen, held_at=now)
     return seen
+
+
+def _unknown(moment: int | None, now: int) -> bool:
+    """Whether it isn't known when something was first seen: never, or by a clock put back since."""
+    return moment is None or moment > now + _CLOCK
 
 
 def _identify(
@@ -85,21 +90,33 @@ def _identify(
 
 
 def _follows(job: SlurmJob, memory: Memory) -> JobKey | None:
-    """Whether it is the next attempt of the one that we last saw running, or held, under this id.
+    """Whether it is the next attempt of one that we held, or last saw running, under this id.
 
     A job id that was given out again starts at restart count 0, and this one was submitted, that is
-    requeued, while or after we saw the other run, or gave the command to hold it.
+    requeued, after we gave the command to hold the other, or while or after we saw it run.
     """
-    last = next(reversed(memory.sightings.get(job.job_id, ())), None)
-    if last is None or job.submit_time is None:
+    seen = memory.sightings.get(job.job_id, ())
+    before = [one for one in seen if _may_follow(job, one)]
+    # By a hold of ours first: when slurmctld, killed, has forgotten it, it is given once more, and
+    # an attempt that never came to be was the last that we saw.
+    for one in reversed(before):
+        hold = memory.did(one.attempt, *HOLDS)
+        if hold is not None and _soon_after(job, hold.intended_at):
+            return one.key
+    last = seen[-1] if seen else None
+    if last not in before or last.running_at is None or job.submit_time is None:
         return None
-    hold = memory.did(last.attempt, *HOLDS)
-    since = last.running_at if hold is None else hold.intended_at
-    if since is None:
-        return None
-    requeued = job.submit_time >= since - _CLOCK_SECONDS * MICROSECONDS_PER_SECOND
-    same = last.user == job.user and last.restart_count + 1 == job.restart_count
-    return last.key if same and requeued else None
+    return last.key if job.submit_time >= last.running_at - _CLOCK else None
+
+
+def _may_follow(job: SlurmJob, before: Sighting) -> bool:
+    return before.user == job.user and before.restart_count + 1 == job.restart_count
+
+
+def _soon_after(job: SlurmJob, moment: int) -> bool:
+    """Whether it was requeued by a command of that moment; it may have been COMPLETING for long."""
+    patience = MAX_COMPLETING_SECONDS * MICROSECONDS_PER_SECOND
+    return job.submit_time is not None and -_CLOCK <= job.submit_time - moment <= patience
 
 
 def _named(job: SlurmJob, cluster: str, named: Mapping[str, str]) -> JobKey | None:

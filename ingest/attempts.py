@@ -14,8 +14,15 @@ from pathlib import Path
 
 from relume.errors import InputError
 from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, is_dump
-from relume.ingest.opening import STDIN, is_binary, is_special, probe, probe_stdin
-from relume.ingest.skips import SkipCounts
+from relume.ingest.opening import (
+    STDIN,
+    is_binary,
+    is_special,
+    probe,
+    probe_stdin,
+    refuse_special,
+)
+from relume.ingest.skips import SkipCounts, printable_name
 
 __all__ = ["JOB", "KERNEL", "SACCT", "SLURMCTLD", "AttemptInput", "SourceFile", "find_attempts"]
 
@@ -73,7 +80,7 @@ def _attempt(path: Path | str) -> AttemptInput:
     path = Path(path)
     if not _is_utf8(path):
         raise InputError(
-            f"cannot read {str(path)!r}",
+            f"cannot read {printable_name(path)}",
             found="a name that is no UTF-8",
             expected="a name that can be printed",
             hint="rename it, or pass it on standard input with -",
@@ -100,7 +107,8 @@ def _stdin_form() -> str:
 
 def _named_file(path: Path) -> SourceFile:
     if is_special(path):
-        return SourceFile(path, JOB)  # a pipe or process substitution: it can be read only once
+        refuse_special(path)
+        return SourceFile(path, JOB)  # a process substitution: it can be read only once
     start = probe(path)
     _check_text(start, str(path))
     return SourceFile(path, form_of(start))
@@ -150,10 +158,10 @@ def _members(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
         try:
             status = path.stat()
         except OSError:
-            skipped.add("unreadable")
+            skipped.add("unreadable", file=path)
             continue
         if (status.st_dev, status.st_ino) in seen:
-            skipped.add("same_file")
+            skipped.add("same_file", file=path)
             continue
         seen.add((status.st_dev, status.st_ino))
         yield path
@@ -162,7 +170,11 @@ def _members(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
 def _walk(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
     """Files below `folder`; hidden ones and links that lead out of it are left out."""
     root = folder.resolve()
-    for place, folders, names in os.walk(folder, onerror=lambda _: skipped.add("unreadable")):
+
+    def unreadable(error: OSError) -> None:
+        skipped.add("unreadable", file=error.filename)
+
+    for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         links = [name for name in folders if Path(place, name).is_symlink()]
         for name in (*names, *links):
@@ -170,7 +182,7 @@ def _walk(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
             if name.startswith("."):
                 continue
             if path.is_symlink() and not _leads_inside(path, root):
-                skipped.add("link_out")
+                skipped.add("link_out", file=path)
             elif name in names:
                 yield path
 
@@ -192,7 +204,7 @@ def _form(path: Path, skipped: SkipCounts) -> str | None:
     reason = reason or _content_reason(start)
     if reason is None:
         return form_of(start)
-    skipped.add(reason)
+    skipped.add(reason, file=path)
     return None
 
 

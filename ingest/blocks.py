@@ -212,7 +212,7 @@ class BlockAssembler:
         )
         is_piece = drop < end
         if is_piece and not self._in_long_line and self._skipped is not None:
-            self._skipped.add("long_line_split")
+            self._skipped.add("long_line_split", file=self._file)
         self._in_long_line = is_piece
         if lines := raw.count(b"\n", 0, drop):
             self._line += lines

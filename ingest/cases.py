@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from relume.errors import InputError
+from relume.ingest.opening import STDIN, read_chunks
+from relume.ingest.skips import SkipCounts
+
+MAX_RECORD_BYTES = 256 << 20
+"""A longer line is no case: a stream without line breaks must not fill the memory."""
 
 
 class CaseRecord(msgspec.Struct, frozen=True):
@@ -20,42 +24,96 @@ class CaseRecord(msgspec.Struct, frozen=True):
     text: tuple[str, ...]
 
 
-def read_cases(path: Path) -> Iterator[CaseRecord]:
-    """Yield the records of a JSON-lines file, `-` for standard input; blank lines are skipped.
+def read_cases(path: Path) -> Iterator[CaseRecord | InputError]:
+    """Yield the records of a JSON-lines file, and for each line that is none an error.
 
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or at the first line that is no such record. Records before it
-        have been yielded.
+    ``-`` is standard input; what is compressed with gzip or zstd is read as it is. Blank lines are
+    passed over. A file that can't be read, or not to its end, and one without a record give an
+    error too, the last thing that is yielded.
     """
+    name = "standard input" if str(path) == STDIN else str(path)
+    skipped = SkipCounts()
     decoder = msgspec.json.Decoder(CaseRecord)
+    is_empty = True
     try:
-        stream = sys.stdin.buffer if str(path) == "-" else path.open("rb")
-    except OSError as error:
-        raise InputError(
-            f"cannot read the cases in {path}",
-            found=error.strerror or str(error),
-            expected="a readable file of JSON lines",
-        ) from error
-    with stream:
-        for number, line in enumerate(stream, start=1):
-            record = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if record.strip():
-                yield _decode(decoder, record, f"{path}:{number}")
+        for number, line in enumerate(_lines(read_chunks(path, skipped=skipped), name), start=1):
+            if line.strip():
+                yield _decode(decoder, line, f"{name}:{number}")
+                is_empty = False
+    except InputError as error:
+        yield error
+        return
+    if skipped:
+        yield InputError(
+            f"{name} was read in part",
+            found="a compressed file that ends early or is damaged",
+            expected="a whole gzip or zstd file",
+            hint="copy it again",
+        )
+    elif is_empty:
+        yield InputError(f"no case in {name}", found="no line of text", expected=_EXPECTED)
 
 
-def _decode(decoder: msgspec.json.Decoder[CaseRecord], line: bytes, where: str) -> CaseRecord:
+def _lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size, number = 0, 1
+    for piece in chain.from_iterable(_pieces(chunk) for chunk in chunks):
+        held.append(piece)
+        size += len(piece)
+        if size > MAX_RECORD_BYTES:
+            raise InputError(
+                f"{name}:{number} is no case",
+                found=f"a line of more than {MAX_RECORD_BYTES >> 20} MiB",
+                expected=_EXPECTED,
+                hint="the lines after it were not read; give a long log as a file",
+            )
+        if piece.endswith(b"\n"):
+            yield b"".join(held)
+            held, size, number = [], 0, number + 1
+    yield b"".join(held)
+
+
+def _pieces(chunk: bytes) -> list[bytes]:
+    """Cut behind each LF, which stays: other line breaks may be part of a text."""
+    *whole, last = chunk.split(b"\n")
+    return [*(line + b"\n" for line in whole), last]
+
+
+_EXPECTED = 'an object with "id" (string) and "text" (list of strings)'
+
+
+def _decode(
+    decoder: msgspec.json.Decoder[CaseRecord], line: bytes, where: str
+) -> CaseRecord | InputError:
     try:
-        try:
-            return decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            # json.dumps writes undecodable bytes of a log as lone surrogates, which msgspec refuses
-            return msgspec.convert(json.loads(line), CaseRecord)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise InputError(
-            f"{where} is no case",
-            found=str(error),
-            expected='an object with "id" (string) and "text" (list of strings)',
-            hint="check the line with a JSON tool",
-        ) from error
+        record = _read(decoder, line)
+        record.id.encode()  # half a surrogate pair can't be printed, so no verdict would name it
+    except UnicodeEncodeError:
+        found = '"id" with half a surrogate pair'
+    except UnicodeDecodeError:
+        found = "bytes that are no UTF-8"
+    except RecursionError:
+        found = "brackets within brackets, too deep to be read"
+    except json.JSONDecodeError as error:
+        found = f"{error.msg.lower()} at column {error.colno}"
+    except msgspec.ValidationError as error:
+        found = str(error)
+    else:
+        return record
+    return InputError(
+        f"{where} is no case",
+        found=found,
+        expected=_EXPECTED,
+        hint="check the line with a JSON tool",
+    )
+
+
+def _read(decoder: msgspec.json.Decoder[CaseRecord], line: bytes) -> CaseRecord:
+    try:
+        return decoder.decode(line)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # json.dumps writes undecodable bytes of a log as lone surrogates, which msgspec refuses.
+        # As floats, since Python refuses long whole numbers; a case has no number to lose.
+        return msgspec.convert(json.loads(line, parse_int=float), CaseRecord)

@@ -7,17 +7,16 @@ import io
 import re
 import stat
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
-
-import zstandard
+from typing import BinaryIO, TextIO
 
 from relume.errors import InputError
+from relume.files import special_kind
 from relume.ingest.blocks import Block, BlockAssembler
+from relume.ingest.compression import DAMAGE, GZIP, ZSTD, gunzip, unzstd
 from relume.ingest.skips import SkipCounts
 
 STDIN = "-"
@@ -29,10 +28,6 @@ MAX_HOLE_BYTES = 256 << 20
 MAX_CONTROL_SHARE = 0.02
 """Text has hardly any control bytes; compressed or random bytes have a tenth."""
 
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_ZSTD_SLICE = 512
-"""Compressed bytes taken at a time: at most 128 blocks of 128 KiB come out of them."""
 _MAGIC_BYTES = 4
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BINARY_MAGIC = (
@@ -55,7 +50,6 @@ _TAR = (257, b"ustar")
 _SAFETENSORS = re.compile(rb'.{5}\x00{3}\{"', re.DOTALL)
 _HOLE = re.compile(rb"\x00{8,}+")
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\x1b\x0c\x08\x07")
-_DAMAGE = (EOFError, zlib.error, zstandard.ZstdError)
 
 
 def read_blocks(path: Path | str, *, skipped: SkipCounts | None = None) -> Iterator[Block]:
@@ -71,9 +65,36 @@ def read_blocks(path: Path | str, *, skipped: SkipCounts | None = None) -> Itera
         When the file cannot be opened, read or decompressed at all.
     """
     assembler = BlockAssembler(str(path), skipped=skipped)
-    for chunk in _chunks(path, skipped):
+    for chunk in read_chunks(path, skipped=skipped):
         yield from assembler.feed(chunk)
     yield from assembler.finish()
+
+
+def read_chunks(
+    path: Path | str, *, skipped: SkipCounts | None = None, read_bytes: int = READ_BYTES
+) -> Iterator[bytes]:
+    """Yield the decoded bytes of one file, ``-`` for standard input, in pieces of any size.
+
+    Damage after the first of them ends it, and is counted.
+
+    Raises
+    ------
+    InputError
+        As for `read_blocks`.
+    """
+    is_empty = True
+    with _open(path) as stream:
+        try:
+            for chunk in _decoded(iter(lambda: stream.read1(read_bytes), b"")):  # type: ignore[attr-defined]
+                yield chunk
+                is_empty = False
+        except DAMAGE as error:
+            if is_empty:
+                raise _damaged(path, error) from error
+            if skipped is not None:
+                skipped.add("truncated_compression", file=path)
+        except OSError as error:
+            raise _unreadable(path, error.strerror or str(error)) from error
 
 
 def probe(path: Path) -> bytes:
@@ -82,17 +103,27 @@ def probe(path: Path) -> bytes:
     Leading NULs are passed over: a job's output file that was truncated at a requeue begins with a
     hole when a process of the old attempt goes on writing.
     """
-    return _first_text(_chunks(path, None, PROBE_BYTES))
+    return _first_text(read_chunks(path, read_bytes=PROBE_BYTES))
 
 
 def probe_stdin() -> bytes | None:
     """First decoded bytes of standard input, left there to be read; null when it can't be peeked.
 
     Waits for the first bytes.
+
+    Raises
+    ------
+    InputError
+        When it is closed or cannot be read.
     """
-    if not isinstance(sys.stdin.buffer, io.BufferedReader):
+    stream = _stdin()
+    if not isinstance(stream, io.BufferedReader):
         return None
-    return _first_text(_until_damage(_decoded([sys.stdin.buffer.peek(PROBE_BYTES)])))
+    try:
+        start = stream.peek(PROBE_BYTES)
+    except OSError as error:
+        raise _unreadable(STDIN, error.strerror or str(error)) from error
+    return _first_text(_until_damage(_decoded([start])))
 
 
 def is_binary(start: bytes) -> bool:
@@ -110,8 +141,25 @@ def is_binary(start: bytes) -> bool:
     return control > MAX_CONTROL_SHARE * len(text) or (bool(start) and not text)
 
 
+def refuse_special(path: Path) -> None:
+    """Raise InputError for a pipe, socket or device that may never end.
+
+    Raises
+    ------
+    OSError
+        When there is no such file.
+    """
+    if kind := special_kind(path):
+        raise InputError(
+            f"cannot read {path}",
+            found=kind,
+            expected="a file, or - for standard input",
+            hint="pass what it holds on standard input",
+        )
+
+
 def is_special(path: Path) -> bool:
-    """Whether `path` is a pipe, socket or device: reading one might never end."""
+    """Whether `path` is a pipe, socket or device: it can be read only once, if at all."""
     return not (stat.S_ISREG(path.stat().st_mode) or path.is_dir())
 
 
@@ -130,41 +178,31 @@ def _first_text(chunks: Iterable[bytes]) -> bytes:
     return taken[:PROBE_BYTES]
 
 
-def _chunks(
-    path: Path | str, skipped: SkipCounts | None, read_bytes: int = READ_BYTES
-) -> Iterator[bytes]:
-    """Decoded bytes of a log; damage after the first of them ends it, and is counted."""
-    is_empty = True
-    with _open(path) as stream:
-        try:
-            for chunk in _decoded(iter(lambda: stream.read1(read_bytes), b"")):  # type: ignore[attr-defined]
-                yield chunk
-                is_empty = False
-        except _DAMAGE as error:
-            if is_empty:
-                raise _damaged(path, error) from error
-            if skipped is not None:
-                skipped.add("truncated_compression")
-        except OSError as error:
-            raise _unreadable(path, error) from error
-
-
 def _open(path: Path | str) -> AbstractContextManager[BinaryIO]:
     if str(path) == STDIN:
-        return nullcontext(sys.stdin.buffer)
+        return nullcontext(_stdin())
+    path = Path(path)
     try:
-        return Path(path).open("rb")
+        refuse_special(path)
+        return path.open("rb")
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error.strerror or str(error)) from error
+
+
+def _stdin() -> BinaryIO:
+    stream: TextIO | None = sys.stdin  # null when the caller closed it (`<&-`)
+    if stream is None:
+        raise _unreadable(STDIN, "a closed stream")
+    return stream.buffer
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Take off one layer of compression, and of UTF-16 or a byte order mark."""
     head, rest = _with_head(chunks)
-    if head.startswith(_GZIP):
-        head, rest = _with_head(_gunzip(rest))
-    elif head.startswith(_ZSTD):
-        head, rest = _with_head(_unzstd(rest))
+    if head.startswith(GZIP):
+        head, rest = _with_head(gunzip(rest))
+    elif head.startswith(ZSTD):
+        head, rest = _with_head(unzstd(rest))
     for mark, encoding in _UTF16.items():
         if head.startswith(mark):
             return _recoded(rest, encoding)
@@ -174,51 +212,19 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _with_head(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """(the first bytes, enough to tell the format; all bytes from the start)."""
     source, head = iter(chunks), b""
-    for chunk in source:
-        head += chunk
-        if len(head) >= _MAGIC_BYTES:
-            break
+    try:
+        while len(head) < _MAGIC_BYTES and (chunk := next(source, b"")):
+            head += chunk
+    except DAMAGE as error:
+        if not head:
+            raise
+        source = _failing(error)  # a short text, and after it the damage
     return head, chain([head] if head else [], source)
 
 
-def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Decompress all members; their padding with NULs is passed over."""
-    member, begun = _gzip_member(), False
-    for data in chunks:
-        rest = data if begun else data.lstrip(b"\x00")
-        while rest:
-            begun = True
-            if text := member.decompress(rest, READ_BYTES):
-                yield text
-            rest = member.unconsumed_tail
-            if member.eof:
-                rest = member.unused_data.lstrip(b"\x00")
-                member, begun = _gzip_member(), False
-    if begun:
-        raise EOFError("the last gzip member has no end")
-
-
-def _gzip_member() -> zlib._Decompress:
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # 16: with gzip's header
-
-
-def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Decompress all frames, in slices small enough to bound what one of them can become."""
-    frame = zstandard.ZstdDecompressor().decompressobj()
-    begun = False
-    for data in chunks:
-        for start in range(0, len(data), _ZSTD_SLICE):
-            rest = data[start : start + _ZSTD_SLICE]
-            while rest:
-                begun = True
-                if text := frame.decompress(rest):
-                    yield text
-                if not frame.eof:
-                    break
-                rest, begun = frame.unused_data, False
-                frame = zstandard.ZstdDecompressor().decompressobj()
-    if begun:
-        raise EOFError("the last zstd frame has no end")
+def _failing(error: Exception) -> Iterator[bytes]:
+    raise error
+    yield b""
 
 
 def _recoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
@@ -237,7 +243,7 @@ def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def _until_damage(chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from chunks
-    except _DAMAGE:
+    except DAMAGE:
         return  # the rest has not arrived yet
 
 
@@ -250,10 +256,11 @@ def _damaged(path: Path | str, error: Exception) -> InputError:
     )
 
 
-def _unreadable(path: Path | str, error: OSError) -> InputError:
+def _unreadable(path: Path | str, found: str) -> InputError:
+    is_stdin = str(path) == STDIN
     return InputError(
-        f"cannot read {path}",
-        found=error.strerror or type(error).__name__,
-        expected="a readable log file, a folder, or - for standard input",
-        hint="check the path and its permissions",
+        f"cannot read {'standard input' if is_stdin else path}",
+        found=found,
+        expected="a readable file, or - for standard input",
+        hint="redirect it from a file" if is_stdin else "check the path and its permissions",
     )

@@ -1,10 +1,12 @@
-"""What was not read, counted by reason: nothing is dropped silently."""
+"""What was not read, or not as it was written, by reason: nothing is dropped silently."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import ItemsView, Mapping
+from collections.abc import ItemsView, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 DAMAGED = "truncated_compression"
 """Reason of a file whose end is lost."""
@@ -26,35 +28,46 @@ REASONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The closed set of reasons, each with its words."""
+MENDED = frozenset({"long_line_split", "sacct_row_joined"})
+"""The reasons that left nothing out: it was read in another way than it was written."""
+MAX_NAMED = 10
+"""Files whose names are kept for one reason: a folder may hold thousands."""
+MAX_PRINTED = 3
 
 
 class SkipCounts:
-    """A counter over `REASONS`.
+    """A counter over `REASONS`, with the names of the first files.
 
     Examples
     --------
     >>> counts = SkipCounts()
-    >>> counts.add("binary")
-    >>> counts.add("empty", 2)
+    >>> counts.add("binary", file="model.pt")
+    >>> counts.add("sacct_row", 2)
+    >>> counts.add("long_line_split")
     >>> print(counts)
-    1 x binary, 2 x empty
-    >>> dict(counts.items())
-    {'binary': 1, 'empty': 2}
+    1 x binary (model.pt), 1 x long_line_split, 2 x sacct_row
+    >>> counts.left_out(), counts.mended()
+    (['1 x binary (model.pt)', '2 x sacct_row'], ['1 x long_line_split'])
     """
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self._files: dict[str, list[str]] = {}
 
-    def add(self, reason: str, count: int = 1) -> None:
+    def add(self, reason: str, count: int = 1, *, file: Path | str | None = None) -> None:
         """Count something that was not read; `reason` must be a key of `REASONS`."""
         if reason not in REASONS:
             raise KeyError(reason)
         if count:
             self._counts[reason] += count
+        if file is not None:
+            self._name(reason, [printable_name(file)])
 
     def merge(self, other: SkipCounts) -> None:
-        """Add the counts of `other`."""
+        """Add the counts of `other`, and its files."""
         self._counts.update(other.as_dict())
+        for reason, names in other.files().items():
+            self._name(reason, names)
 
     def items(self) -> ItemsView[str, int]:
         """Reasons with their counts, in alphabetical order, those that occurred only."""
@@ -64,8 +77,49 @@ class SkipCounts:
         """The counts as a plain mapping."""
         return dict(sorted(self._counts.items()))
 
+    def files(self) -> dict[str, list[str]]:
+        """The names of the first files, by reason; a reason that isn't about files has none."""
+        return {reason: list(names) for reason, names in sorted(self._files.items())}
+
+    def left_out(self) -> list[str]:
+        """What was not read, one text a reason."""
+        return [self._words(reason) for reason, _ in self.items() if reason not in MENDED]
+
+    def mended(self) -> list[str]:
+        """What was read in another way than it was written, one text a reason."""
+        return [self._words(reason) for reason, _ in self.items() if reason in MENDED]
+
+    def record(self) -> dict[str, Any]:
+        """JSON form: counts of what was not read and of what was mended, files by reason."""
+        return {
+            "skipped": {reason: n for reason, n in self.items() if reason not in MENDED},
+            "mended": {reason: n for reason, n in self.items() if reason in MENDED},
+            "skipped_files": self.files(),
+        }
+
     def __bool__(self) -> bool:
         return bool(self._counts)
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} x {reason}" for reason, count in self.items())
+        return ", ".join(self._words(reason) for reason, _ in self.items())
+
+    def _name(self, reason: str, names: Sequence[str]) -> None:
+        known = self._files.setdefault(reason, [])
+        known += names[: MAX_NAMED - len(known)]
+
+    def _words(self, reason: str) -> str:
+        count, names = self._counts[reason], self._files.get(reason, [])
+        if not names:
+            return f"{count} x {reason}"
+        more = count - len(names[:MAX_PRINTED])
+        others = f" and {more} more" if more > 0 else ""
+        return f"{count} x {reason} ({', '.join(names[:MAX_PRINTED])}{others})"
+
+
+def printable_name(file: Path | str) -> str:
+    r"""Return a name that can be printed and stored as JSON; bytes that are no UTF-8 become U+FFFD.
+
+    >>> printable_name("rank\udcff.log")
+    'rank�.log'
+    """
+    return str(file).encode("utf-8", "surrogateescape").decode("utf-8", "replace")

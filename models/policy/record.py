@@ -14,7 +14,8 @@ def to_advice(
     """Return the Advice of `decision`, created at `now` (UTC microseconds).
 
     An unsettled generation never excludes: it may hold a job, not release it. The advice ids of two
-    generations of one attempt chain by `supersedes`.
+    generations of one attempt chain by `supersedes`. In mode *approve* it is not decided before a
+    person has answered, however settled the evidence is.
     """
     attempt, verdict = str(view.attempt), view.verdict
     operation = decision.operation
@@ -38,7 +39,7 @@ def to_advice(
         mode=mode,
         settled=view.settled,
         created_at=now,
-        decided_at=now if view.settled else None,
+        decided_at=now if view.settled and mode is not Mode.APPROVE else None,
         expires_at=now + decision.expires_in_seconds * _MICROSECONDS,
         supersedes=advice_id(attempt, generation - 1) if generation > 1 else None,
     )

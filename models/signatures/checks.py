@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from relume.errors import counted
 from relume.events import LogLine
 from relume.models.signatures.engine import build_engine
 from relume.models.signatures.loader import read_rules
@@ -135,12 +136,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = [f"error: {error}" for error in errors]
     lines += [f"fail: {describe_failure(failure)}" for failure in report.failures]
     lines += [f"note: {describe_overlap(overlap)}" for overlap in report.overlaps]
-    lines.append(
-        f"{report.rules} rules, {report.samples} samples, {len(errors)} errors,"
-        f" {len(report.failures)} failures, {len(report.overlaps)} overlaps ({report.engine})"
-    )
+    lines.append(describe_report(report, len(errors)))
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if errors or report.failures else 0
+
+
+def describe_report(report: Report, errors: int) -> str:
+    """Say in one line how many rules were checked and what was found, `errors` of reading too.
+
+    Examples
+    --------
+    >>> describe_report(Report(1, 4, "re2", (), ()), 1)
+    '1 rule, 4 samples: 1 error, 0 failures, 0 overlaps (re2)'
+    """
+    found = [counted(errors, "error")] if errors else []
+    found += [counted(len(report.failures), "failure"), counted(len(report.overlaps), "overlap")]
+    checked = f"{counted(report.rules, 'rule')}, {counted(report.samples, 'sample')}"
+    return f"{checked}: {', '.join(found)} ({report.engine})"
 
 
 def describe_failure(failure: SampleFailure) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 
-from relume.errors import did_you_mean
+from relume.errors import counted, did_you_mean, shown
 from relume.models.signatures.patterns import PatternError, one_line, refuse_explosive
 from relume.models.signatures.re2_engine import compile_form
 from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
@@ -74,7 +74,7 @@ def read_signature(entry: object, category: str, *, packaged: bool = True) -> Si
         conflict with another one.
     """
     if not isinstance(entry, dict):
-        raise FieldError("signature", found=repr(entry), expected="a [[signature]] table")
+        raise FieldError("signature", found=shown(entry), expected="a [[signature]] table")
     _check_keys(entry)
     values: dict[str, Any] = {name: _read(name, value) for name, value in entry.items()}
     values.setdefault("cause", values["id"])
@@ -104,7 +104,7 @@ def _read(name: str, value: object) -> object:
     if name == "verify":
         return _compile(name, text)
     if name in {"id", "cause"} and _NAME.fullmatch(text) is None:
-        raise FieldError(name, found=repr(text), expected="snake_case such as 'gpu_lost'")
+        raise FieldError(name, found=shown(text), expected="snake_case such as 'gpu_lost'")
     return text
 
 
@@ -115,24 +115,24 @@ def _read_enum(name: str, value: object, values: type[StrEnum]) -> StrEnum:
         allowed = [item.value for item in values]
         hint = did_you_mean(str(value), allowed)
         expected = "one of " + ", ".join(allowed)
-        raise FieldError(name, found=repr(value), expected=expected, hint=hint) from None
+        raise FieldError(name, found=shown(value), expected=expected, hint=hint) from None
 
 
 def _read_specificity(value: object) -> int:
     if type(value) is not int or not 0 <= value <= _MAX_SPECIFICITY:
-        raise FieldError("specificity", found=repr(value), expected="a whole number from 0 to 100")
+        raise FieldError("specificity", found=shown(value), expected="a whole number from 0 to 100")
     return value
 
 
 def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
-        raise FieldError(name, found=repr(value), expected="one line of text")
+        raise FieldError(name, found=shown(value), expected="one line of text")
     return value
 
 
 def _read_texts(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        raise FieldError(name, found=repr(value), expected="a list of texts")
+        raise FieldError(name, found=shown(value), expected="a list of texts")
     texts = tuple(_read_text(name, item) for item in value)
     for text in texts:
         if texts.count(text) > 1:
@@ -144,7 +144,7 @@ def _read_rule_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Names of other rules; that they exist can't be told from one rule."""
     for text in texts:
         if _NAME.fullmatch(text) is None:
-            raise FieldError(name, found=repr(text), expected="ids of rules")
+            raise FieldError(name, found=shown(text), expected="ids of rules")
     return texts
 
 
@@ -232,7 +232,7 @@ def _compile_linear(name: str, text: str) -> Any:  # noqa: ANN401 - re2 ships no
 
 def _read_samples(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     if len(texts) < _MIN_SAMPLES:
-        raise FieldError(name, found=f"{len(texts)} sample", expected="at least two lines")
+        raise FieldError(name, found=counted(len(texts), "sample"), expected="at least two lines")
     return texts
 
 

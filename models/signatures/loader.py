@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relume.errors import RuleError, did_you_mean
+from relume.errors import RuleError, did_you_mean, first_of, shown
+from relume.files import special_kind
 from relume.models.signatures.fields import FieldError, read_signature
 from relume.models.signatures.ruleset import Catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from importlib.resources.abc import Traversable
-    from pathlib import Path
 
     from relume.models.signatures.rule import Signature
 
 __all__ = ["Catalogue", "load_catalogue", "read_rules"]
 
 _TOP_LEVEL = ("category", "signature")
+_EXPECTED = "a file of rules (TOML), or a folder of them"
+_CHECK = "check --rules, and rules.folders in the configuration"
 
 
 def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catalogue:
@@ -49,10 +52,7 @@ def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catal
     """
     signatures, errors = read_rules(site, packaged=packaged)
     if errors:
-        first = errors[0]
-        others = f"and {len(errors) - 1} more errors" if len(errors) > 1 else None
-        hint = "; ".join(filter(None, (first.hint, others))) or None
-        raise RuleError(first.what, found=first.found, expected=first.expected, hint=hint)
+        raise first_of(errors, see="`relume rules test`")
     return Catalogue.of(signatures)
 
 
@@ -72,7 +72,20 @@ def read_rules(
             else:
                 homes[item.id] = label
                 signatures.append(item)
-    return signatures, errors
+    # A rule that failed has no home: only when none did is a name that is missing really unknown.
+    return signatures, errors or list(_unknown_names(signatures, homes))
+
+
+def _unknown_names(signatures: list[Signature], homes: dict[str, str]) -> Iterator[RuleError]:
+    for rule in signatures:
+        for name in rule.closes:
+            if name not in homes:
+                yield RuleError(
+                    f"{homes[rule.id]}: rule {rule.id}: field closes",
+                    found=shown(name),
+                    expected="ids of rules (`relume rules list` shows them)",
+                    hint=did_you_mean(name, homes),
+                )
 
 
 def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Traversable, bool]]:
@@ -82,7 +95,12 @@ def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Tra
             yield f"catalogue/{item.name}", item, True
     for path in site:
         if path.is_dir() and not _toml_files(path):
-            raise RuleError(f"{path}: no rules", found="no *.toml in the folder")
+            raise RuleError(
+                f"{path}: no rules",
+                found="no *.toml in the folder",
+                expected=_EXPECTED,
+                hint=_CHECK,
+            )
         for item in _toml_files(path) if path.is_dir() else [path]:
             yield str(item), item, False
 
@@ -96,11 +114,18 @@ def _read_file(
     label: str, source: Traversable, *, packaged: bool
 ) -> Iterator[Signature | RuleError]:
     try:
+        kind = None if packaged else special_kind(Path(label))
+        if kind is not None:
+            yield _unreadable(label, kind)
+            return
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
-        yield RuleError(f"{label}: can't be read", found=error.strerror)
+        yield _unreadable(label, error.strerror or str(error))
         return
-    except ValueError as error:  # bad TOML or bad UTF-8
+    except UnicodeDecodeError:
+        yield RuleError(f"{label}: not a TOML file", found="bytes that are no UTF-8")
+        return
+    except (ValueError, RecursionError) as error:
         yield RuleError(f"{label}: not a TOML file", found=str(error))
         return
     problem = _top_level_problem(label, table)
@@ -109,6 +134,10 @@ def _read_file(
         return
     for number, entry in enumerate(table["signature"], start=1):
         yield _read_entry((label, number), entry, table["category"], packaged=packaged)
+
+
+def _unreadable(label: str, found: str) -> RuleError:
+    return RuleError(f"{label}: can't be read", found=found, expected=_EXPECTED, hint=_CHECK)
 
 
 def _read_entry(
@@ -131,9 +160,9 @@ def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:
     for key in table:
         if key not in _TOP_LEVEL:
             hint = did_you_mean(key, _TOP_LEVEL)
-            return RuleError(f"{source}: unknown key", found=repr(key), hint=hint)
+            return RuleError(f"{source}: unknown key", found=shown(key), hint=hint)
     if not isinstance(table.get("category"), str) or not table["category"].isidentifier():
-        found = repr(table.get("category"))
+        found = shown(table.get("category"))
         return RuleError(f"{source}: category", found=found, expected="a name such as 'cuda'")
     if not isinstance(table.get("signature"), list) or not table["signature"]:
         return RuleError(f"{source}: no rules", expected="[[signature]] tables")

@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from relume.errors import ConfigError, RelumeError, UnreachableError
-from relume.serve.ledger.location import require_local
+from relume.filesystems import require_local
 from relume.serve.ledger.migrate import bring_up_to_date
 
 BUSY_SECONDS = 10.0
@@ -128,7 +128,7 @@ def _prepare(folder: Path) -> None:
         raise ConfigError(
             f"data folder {folder}", found=str(error), expected="a folder that can be written"
         ) from error
-    require_local(folder)
+    require_local(folder, "data folder")
 
 
 def _make_engine(url: URL) -> Engine:

@@ -11,14 +11,16 @@ import io
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from relume.errors import ConfigError, did_you_mean, nearest
+from relume.errors import ConfigError, did_you_mean, first_of, nearest, shown
+from relume.files import special_kind
 from relume.settings import DEFAULTS, FOLDER_SETTINGS, SECTIONS, Settings, to_toml, variable
 
 CONFIG_VARIABLE = "RELUME_CONFIG"
@@ -77,18 +79,32 @@ def load_config(
     >>> config.settings.diagnose.max_evidence, config.origins["diagnose.max_evidence"]
     (3, 'flag')
     """
+    config, errors = read_config(path, flags=flags, environ=environ)
+    if errors:
+        raise first_of(errors, see="`relume config check`")
+    return config
+
+
+def read_config(
+    path: Path | None = None,
+    *,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[Config, list[ConfigError]]:
+    """Read the same as `load_config`; return what is right of it, and every error found."""
     environ = os.environ if environ is None else environ
     file = _find_file(path, environ)
     given: dict[str, _Given] = {}
-    if file is not None:
-        given |= _read_file(file)
-    given |= _read_environment(environ)
-    for name, value in (flags or {}).items():
-        _require_known(*name.split("."), origin=FLAG)
-        if value is not None:
-            given[name] = _Given(value, FLAG)
+    errors: list[ConfigError] = []
+    sources = ([] if file is None else _read_file(file), _read_environment(environ), _read(flags))
+    for item in chain(*sources):
+        if isinstance(item, ConfigError):
+            errors.append(item)
+        else:
+            given[item.name] = item  # a later source wins
+    settings = _validate(given, errors)
     origins = {name: given[name].origin if name in given else DEFAULT for name in DEFAULTS}
-    return Config(_validate(given), origins, file)
+    return Config(settings, origins, file), errors
 
 
 def schema() -> dict[str, Any]:
@@ -99,6 +115,9 @@ def schema() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
+    """A value that a setting was given; `origin` as in `Config.origins`."""
+
+    name: str
     value: object
     origin: str
 
@@ -111,44 +130,65 @@ def _find_file(path: Path | None, environ: Mapping[str, str]) -> Path | None:
     return next((file for file in SEARCHED_FILES if file.is_file()), None)
 
 
-def _read_file(file: Path) -> dict[str, _Given]:
-    text = _read_text(file)
+def _read_file(file: Path) -> Iterator[_Given | ConfigError]:
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise ConfigError(
-            f"{file}:{line[1]}" if line else str(file), found=str(error), expected="TOML"
-        ) from error
+        text = _read_text(file)
+        document = _parse(text, file)
+    except ConfigError as error:
+        yield error
+        return
     lines = locate(text)
-    given = {}
     for section, table in document.items():
         origin = f"file {file}:{lines[section,]}"
-        _require_known(section, origin=origin)
-        if not isinstance(table, dict):
-            raise ConfigError(
+        if unknown := _unknown(section, origin=origin):
+            yield unknown
+        elif not isinstance(table, dict):
+            yield ConfigError(
                 f"{_place(origin)}: {section}",
-                found=repr(table)[:80],
+                found=shown(table),
                 expected=f"a section [{section}]",
             )
-        for key, value in table.items():
-            name, origin = f"{section}.{key}", f"file {file}:{lines[section, key]}"
-            _require_known(section, key, origin=origin)
-            if name in FOLDER_SETTINGS:
-                value = _anchored(value, file.parent)  # noqa: PLW2901 - the same value, absolute
-            given[name] = _Given(value, origin)
-    return given
+        else:
+            for key, value in table.items():
+                yield _from_file(file, section, key, value, lines[section, key])
+
+
+def _from_file(
+    file: Path, section: str, key: str, value: object, line: int
+) -> _Given | ConfigError:
+    name, origin = f"{section}.{key}", f"file {file}:{line}"
+    if name in FOLDER_SETTINGS:
+        value = _anchored(value, file.parent)
+    return _unknown(section, key, origin=origin) or _Given(name, value, origin)
 
 
 def _read_text(file: Path) -> str:
     try:
+        if kind := special_kind(file):
+            raise _unreadable(file, kind)
         return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, "bytes that are no UTF-8") from error
+
+
+def _unreadable(file: Path, found: str) -> ConfigError:
+    return ConfigError(
+        f"configuration file {file}",
+        found=found,
+        expected="a readable TOML file in UTF-8",
+        hint=f"check --config and ${CONFIG_VARIABLE}",
+    )
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
         raise ConfigError(
-            f"configuration file {file}",
-            found=str(error),
-            expected="a readable TOML file in UTF-8",
-            hint=f"check --config and ${CONFIG_VARIABLE}",
+            f"{file}:{line[1]}" if line else str(file), found=str(error), expected="TOML"
         ) from error
 
 
@@ -194,22 +234,20 @@ def _anchored(value: object, folder: Path) -> object:
     return str(folder / value) if isinstance(value, str) and value else value
 
 
-def _read_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+def _read_environment(environ: Mapping[str, str]) -> Iterator[_Given | ConfigError]:
     names = {variable(name): name for name in DEFAULTS}
-    given = {}
     for key in sorted(filter(_is_ours, environ)):
-        if key not in names:
-            # Without what all of them begin with: it would make any two names alike.
-            close = nearest(key.removeprefix("RELUME_"), (n.removeprefix("RELUME_") for n in names))
-            raise ConfigError(
-                f"env {key}",
-                found="no setting of that name",
-                expected="RELUME_SECTION__KEY",
-                hint=f"did you mean 'RELUME_{close}'?" if close else "see `relume config show`",
-            )
-        name = names[key]
-        given[name] = _Given(_from_text(name, environ[key]), f"env {key}")
-    return given
+        if key in names:
+            yield _from_text(names[key], environ[key])
+            continue
+        # Without what all of them begin with: it would make any two names alike.
+        close = nearest(key.removeprefix("RELUME_"), (n.removeprefix("RELUME_") for n in names))
+        yield ConfigError(
+            f"env {key}",
+            found="no setting of that name",
+            expected="RELUME_SECTION__KEY",
+            hint=f"did you mean 'RELUME_{close}'?" if close else "see `relume config show`",
+        )
 
 
 def _is_ours(key: str) -> bool:
@@ -221,59 +259,71 @@ def _is_ours(key: str) -> bool:
     return lost or (key.startswith("RELUME_") and "__" in key)
 
 
-def _from_text(name: str, text: str) -> object:
+def _from_text(name: str, text: str) -> _Given | ConfigError:
     """Read a variable's text: as it is where a text is wanted, else as a TOML value."""
+    origin = f"env {variable(name)}"
     if isinstance(DEFAULTS[name], str):
-        return text
+        return _Given(name, text, origin)
     try:
         document = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
         document = {}
-    if document.keys() != {"value"}:  # unread, or more than a value
-        raise ConfigError(
-            f"env {variable(name)}",
-            found=repr(text[:80]),
-            expected=f"a TOML value such as {to_toml(_EXAMPLES.get(name, DEFAULTS[name]))}",
-        )
-    return document["value"]
+    if document.keys() == {"value"}:
+        return _Given(name, document["value"], origin)
+    return ConfigError(  # unread, or more than a value
+        origin,
+        found=shown(text),
+        expected=f"a TOML value such as {to_toml(_EXAMPLES.get(name, DEFAULTS[name]))}",
+    )
 
 
 _EXAMPLES = {"progress.patterns": [r"round (?P<step>\d+) done"], "rules.folders": ["/etc/rules"]}
 
 
-def _require_known(section: str, key: str | None = None, *, origin: str) -> None:
-    """Refuse a section or setting that doesn't exist."""
-    if section not in SECTIONS:
-        raise _unknown("section", section, SECTIONS, origin)
-    keys = SECTIONS[section].model_fields
-    if key is not None and key not in keys:
-        raise _unknown(f"setting of [{section}]", key, keys, origin)
+def _read(flags: Mapping[str, object] | None) -> Iterator[_Given | ConfigError]:
+    for name, value in (flags or {}).items():
+        if unknown := _unknown(*name.split("."), origin=FLAG):
+            yield unknown
+        elif value is not None:
+            yield _Given(name, value, FLAG)
 
 
-def _unknown(what: str, name: str, names: Iterable[str], origin: str) -> ConfigError:
+def _unknown(section: str, key: str | None = None, *, origin: str) -> ConfigError | None:
+    """Return an error for a section or setting that doesn't exist."""
+    what, name, names = "section", section, list(SECTIONS)
+    if section in SECTIONS:
+        if key is None:
+            return None
+        what, name, names = f"setting of [{section}]", key, list(SECTIONS[section].model_fields)
+    if name in names:
+        return None
     return ConfigError(
         f"{_place(origin)}: unknown {what}",
-        found=repr(name),
+        found=shown(name),
         expected=f"one of {', '.join(names)}",
         hint=did_you_mean(name, names),
     )
 
 
-def _validate(given: Mapping[str, _Given]) -> Settings:
+def _validate(given: Mapping[str, _Given], errors: list[ConfigError]) -> Settings:
+    """Return the settings with the values that are right; the others go to `errors`."""
     document: dict[str, dict[str, object]] = {}
-    for name, value in given.items():
+    for name, item in given.items():
         section, key = name.split(".")
-        document.setdefault(section, {})[key] = value.value
+        document.setdefault(section, {})[key] = item.value
     try:
         return Settings.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = f"{first['loc'][0]}.{first['loc'][1]}"
-        raise ConfigError(
-            f"{_place(given[name].origin)}: {name}",
-            found=repr(first["input"])[:80],
-            expected=_expected(first["msg"]),
-        ) from error
+        problems = error.errors(include_url=False)
+    wrong = [f"{problem['loc'][0]}.{problem['loc'][1]}" for problem in problems]
+    places = list(given)  # the order of the file, not that of the settings
+    for name, problem in sorted(
+        zip(wrong, problems, strict=True), key=lambda item: places.index(item[0])
+    ):
+        found, expected = shown(problem["input"]), _expected(problem["msg"])
+        place = _place(given[name].origin)
+        errors.append(ConfigError(f"{place}: {name}", found=found, expected=expected))
+    return _validate({name: given[name] for name in given if name not in wrong}, errors)
 
 
 def _expected(message: str) -> str:

@@ -20,10 +20,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+MAX_SHOWN = 80
+"""Characters of a value that a message shows."""
 
 
 class Stage(StrEnum):
@@ -149,6 +152,55 @@ class UnreachableError(Retryable, RelumeError):
     ) -> None:
         super().__init__(what, found=found, expected=expected, hint=hint)
         self.after_seconds = after_seconds
+
+
+Error = TypeVar("Error", bound=RelumeError)
+
+
+def first_of(errors: Sequence[Error], *, see: str | None = None) -> Error:
+    """Return the first of several errors, which counts the others and says where to `see` them.
+
+    Examples
+    --------
+    >>> print(first_of([InputError("a", hint="mend it"), InputError("b")], see="`relume x`"))
+    a; mend it; and 1 more error: see `relume x`
+    """
+    first, *others = errors
+    if not others:
+        return first
+    more = f"and {counted(len(others), 'more error')}" + (f": see {see}" if see else "")
+    hint = "; ".join(filter(None, (first.hint, more)))
+    return type(first)(first.what, found=first.found, expected=first.expected, hint=hint)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun; the plural ends in s.
+
+    Examples
+    --------
+    >>> counted(1, "line"), counted(0, "line")
+    ('1 line', '0 lines')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def shown(value: object) -> str:
+    """Return a value of a TOML or JSON document the way people write it there, cut if it is long.
+
+    Examples
+    --------
+    >>> print(shown("a b"), shown(True), shown({"x": [1, None]}), shown(None))
+    'a b' true {"x": [1, null]} nothing
+    """
+    import json  # noqa: PLC0415 - only messages need it, `--help` doesn't
+
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return repr(value[:MAX_SHOWN])
+    if isinstance(value, bool | dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)[:MAX_SHOWN]
+    return str(value)[:MAX_SHOWN]
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

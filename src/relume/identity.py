@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 CHAINING_STATES = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 """What accounting calls an attempt that another one of the same job follows."""
+MAX_COMPLETING_SECONDS = 600
+"""How long after the end of an attempt the next one of the job may be submitted, in accounting.
+
+Slurm dates the requeue when the job is PENDING again, which is after its processes, the epilog and
+EpilogSlurmctld are gone; a process that can't be killed gets UnkillableStepTimeout (60 s by
+default, sites raise it to minutes). Job ids come back only after slurmctld was killed, and then for
+jobs of its last seconds: hardly one of them was requeued already, so that a wide window costs
+nothing, and a narrow one tears slow jobs apart."""
 APS_MODES = frozenset({"requeue", "singleton_dependency"})
 MAX_RUN_NAME = 200
 """Characters; run names end up in keys, paths and metric labels."""
@@ -174,10 +182,11 @@ class AccountingRow:
 def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptId]:
     """Say which attempt each row of `sacct -D` is, in the order of `rows`.
 
-    Row n+1 of a job id continues row n when it was submitted at the very moment row n ended and
-    row n says REQUEUED, NODE_FAIL or PREEMPTED. A row that doesn't chain is another job under a
-    reused id. Rows of one job id and submit time are the same attempt, asked for twice. The whole
-    history of a job id is needed: without its first row the chain begins too late.
+    Row n+1 of a job id continues row n when it was submitted at the end of row n or within
+    `MAX_COMPLETING_SECONDS` of it, and row n says REQUEUED, NODE_FAIL or PREEMPTED. A row that
+    doesn't chain is another job under a reused id. Rows of one job id and submit time are the same
+    attempt, asked for twice. The whole history of a job id is needed: without its first row the
+    chain begins too late.
 
     Takes O(n log n) time.
 
@@ -189,7 +198,7 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
     Examples
     --------
     >>> first = AccountingRow("7", 1_000_000, 5_000_000, "NODE_FAIL")
-    >>> second = AccountingRow("7", 5_000_000, 9_000_000, "COMPLETED")
+    >>> second = AccountingRow("7", 8_000_000, 9_000_000, "COMPLETED")
     >>> reused = AccountingRow("7", 20_000_000, None, "RUNNING")
     >>> [str(attempt) for attempt in chain_attempts("lab", [second, first, reused])]
     ['lab/7@1.1', 'lab/7@1.0', 'lab/7@20.0']
@@ -291,9 +300,11 @@ def _not_opted_in(reason: str) -> JobOptIn:
 
 
 def _follows(row: AccountingRow, before: AccountingRow) -> bool:
-    state = before.state.partition(" ")[0]
-    submitted_at_its_end = row.job_id == before.job_id and row.submit_time == before.end_time
-    return submitted_at_its_end and state in CHAINING_STATES
+    if row.job_id != before.job_id or before.end_time is None:
+        return False
+    completing = row.submit_time - before.end_time
+    in_time = 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
+    return in_time and before.state.partition(" ")[0] in CHAINING_STATES
 
 
 def _job_key(match: re.Match[str]) -> JobKey:

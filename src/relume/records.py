@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from relume.verdict import Evidence, Locator, Mention, Verdict
@@ -27,15 +26,13 @@ def case_record(verdict: Verdict) -> dict[str, Any]:
     return {"id": verdict.attempt, **_body(verdict, with_files=False)}
 
 
-def verdict_record(verdict: Verdict, skipped: Mapping[str, int] | None = None) -> dict[str, Any]:
+def verdict_record(verdict: Verdict) -> dict[str, Any]:
     """JSON form of a verdict on files: `attempt` and `files` stand for `id`.
 
-    `root_cause_file` says which file `root_cause_line` counts in; `skipped` what was not read.
+    `root_cause_file` says which file `root_cause_line` counts in.
     """
     record: dict[str, Any] = {"attempt": verdict.attempt, "files": list(verdict.files)}
-    record |= _body(verdict, with_files=True)
-    record["skipped"] = dict(skipped or {})
-    return record
+    return record | _body(verdict, with_files=True)
 
 
 def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:

@@ -232,8 +232,9 @@ class ControllerSettings(_Section):
     token_file: str = ""
     """A file that holds the token of role *control*.
 
-    Empty, the default, sends none, which only a service without tokens accepts. The file is read
-    at the start, and it should be readable by the controller's user only."""
+    Empty, the default, sends none, and the service then refuses what the controller hands over:
+    without a token nobody may change anything, least of all where the service itself has none. The
+    file is read at the start, and it should be readable by the controller's user only."""
 
     slurm_conf: str = ""
     """What `SLURM_CONF` is for Slurm's commands; empty leaves it to the environment.
@@ -277,6 +278,12 @@ class ControllerSettings(_Section):
 
     It leaves the service time to come back and decide. Lower lets jobs go undiagnosed sooner after
     a failure of Relume itself."""
+
+    max_hold_seconds: float = Field(default=7200.0, ge=1)
+    """How long a job may be held on Relume's word, whatever the Advice says; then it is let go.
+
+    Above the longest Advice of the policy (an hour). It guards against a service that names
+    deadlines of next year. Lower may let a job start on a node that still doesn't answer."""
 
     max_excluded_nodes: int = Field(default=4, ge=0)
     """How many nodes may be excluded for one job on Relume's word, over all its restarts.

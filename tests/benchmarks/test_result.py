@@ -131,7 +131,9 @@ def test_what_is_no_result_cannot_be_read(tmp_path: Path, content: bytes | None)
     path = tmp_path / "made-up.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot read the bench result .*made-up\.json"):
+    with pytest.raises(
+        InputError, match=r"cannot read the bench result .*made-up\.json; found [^\[]"
+    ):
         read(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from relume.cli.config import app
-from relume.errors import ConfigError
+from relume.errors import ConfigError, InputError
 from relume.records import SCHEMA_VERSION
 from relume.settings import DEFAULTS, Settings
 
@@ -44,10 +44,39 @@ def test_check_finds_the_file_in_force(folder: Path) -> None:
     assert run("check").startswith("relume.toml: right, 0 of")
 
 
-@pytest.mark.parametrize("arguments", [["check", "bad.toml"], ["show", "--config", "bad.toml"]])
-def test_a_bad_file_becomes_exit_code_2(folder: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["mine.toml"], ["--config", "mine.toml"]])
+def test_check_takes_the_file_as_the_other_commands_do(folder: Path, arguments: list[str]) -> None:
+    (folder / "relume.toml").write_text("of = 'no use'")
+    (folder / "mine.toml").write_text("[cluster]\nname = 'a'\n")
+    assert run("check", *arguments).startswith("mine.toml: right, 1 of ")
+
+
+def test_check_takes_one_file() -> None:
+    result = CliRunner().invoke(app, ["check", "a.toml", "--config", "b.toml"])
+    assert isinstance(result.exception, InputError)
+    assert "found a.toml and --config b.toml" in str(result.exception)
+
+
+def test_check_names_everything_that_is_wrong(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "relume.toml").write_text(
+        "[clusters]\n[diagnose]\nmax_evidense = 1\nmax_evidence = -1"
+    )
+    monkeypatch.setenv("RELUME_CLUSTER__NAME", "a b")
+    result = CliRunner().invoke(app, ["check"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert [line.split(";")[0] for line in result.stderr.splitlines()] == [
+        "relume: relume.toml:1: unknown section",
+        "relume: relume.toml:3: unknown setting of [diagnose]",
+        "relume: relume.toml:4: diagnose.max_evidence",
+        "relume: env RELUME_CLUSTER__NAME: cluster.name",
+    ]
+
+
+def test_a_bad_file_becomes_exit_code_2(folder: Path) -> None:
     (folder / "bad.toml").write_text("[clusters]\n")
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app, ["show", "--config", "bad.toml"])
     assert isinstance(result.exception, ConfigError)  # `relume.cli.main` prints it and exits
     assert result.exception.exit_code == 2
     assert str(result.exception).startswith("bad.toml:1: unknown section; found 'clusters'")

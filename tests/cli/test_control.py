@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from relume.cli import app
 from relume.errors import ConfigError, InputError, UnreachableError
+from scripted import ScriptedSlurm
 
 SCONTROL = ("--scontrol", "/opt/slurm/bin/scontrol")
 
@@ -63,9 +64,49 @@ def test_print_or_to(arguments: tuple[str, ...]) -> None:
         run("control", "install-epilog", *arguments, *SCONTROL)
 
 
-def test_act_asks_for_partitions() -> None:
-    with pytest.raises(ConfigError, match=r"controller\.partitions"):
-        run("control", "--mode", "act", "--once")
+@pytest.mark.parametrize("command", ["control", "watchdog"])
+def test_act_asks_for_partitions(command: str) -> None:
+    with pytest.raises(ConfigError, match=r"controller\.partitions; found none, in mode act"):
+        run(command, "--mode", "act", "--once")
+
+
+@pytest.mark.parametrize("command", ["control", "watchdog"])
+def test_a_slurm_conf_that_is_not_there(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"controller\.slurm_conf /no/conf; found no such file"):
+        run(command, "--slurm-conf", "/no/conf", "--folder", "state", "--once")
+    monkeypatch.setenv("SLURM_CONF", "/no/other")
+    with pytest.raises(ConfigError, match="SLURM_CONF /no/other; found no such file"):
+        run(command, "--folder", "state", "--once")
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Slurm that is up, and has neither jobs nor nodes."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    scripted = ScriptedSlurm(programs, monkeypatch)
+    scripted.answers("squeue", '{"jobs": [], "errors": []}')
+    scripted.answers("scontrol show node")
+    scripted.answers("scontrol show config", "ClusterName = lab\n")
+
+
+@pytest.mark.usefixtures("slurm")
+@pytest.mark.parametrize("mode", [("--mode", "observe"), ("--mode", "act", "-p", "gpu")])
+def test_a_service_that_is_away(mode: tuple[str, ...]) -> None:
+    with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:9/v1/.*is .relume serve. running"):
+        run("control", "--service", "http://127.0.0.1:9", "--folder", "state", "--once", *mode)
+
+
+@pytest.mark.usefixtures("slurm")
+def test_the_watchdog_says_what_it_did_without() -> None:
+    with pytest.raises(UnreachableError, match="found no such folder; expected that of"):
+        run("watchdog", "--folder", "state", "--once")
+    Path("state/epilog/held").mkdir(parents=True)
+    with pytest.raises(UnreachableError, match=r"journal.*found no such file"):
+        run("watchdog", "--folder", "state", "--once")
+    Path("state/journal.sqlite").write_text("rubbish" * 99)
+    with pytest.raises(UnreachableError, match=r"journal.*not a database.*move it away"):
+        run("watchdog", "--folder", "state", "--once")
 
 
 def test_a_mode_that_there_is_not() -> None:

@@ -61,6 +61,15 @@ def test_a_folder_that_cannot_be_used_is_an_input_error(tmp_path: Path) -> None:
     )
 
 
+def test_a_foreign_report_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("of the quarter")
+    result = run("--folder", tmp_path)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(f"the demo doesn't overwrite {tmp_path}/report.txt; ")
+    assert (tmp_path / "report.txt").read_text() == "of the quarter"
+    assert list(tmp_path.iterdir()) == [tmp_path / "report.txt"]
+
+
 def test_another_seed_is_another_corpus(folder: Path, result: Result, tmp_path: Path) -> None:
     other = run("--folder", tmp_path, "--seed", 7)
     assert (other.exit_code, result.exit_code) == (0, 0)

@@ -12,6 +12,7 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from relume.cli import app
+from relume.cli.diagnose import MAX_REFUSED_SHOWN
 from relume.errors import RelumeError
 
 OOM = (
@@ -138,10 +139,78 @@ def test_a_case_line_may_hold_line_breaks() -> None:
     assert json.loads(result.stdout)["root_cause_line"] == 1
 
 
-def test_a_bad_case_is_named_and_nothing_is_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--jsonl", "--json"])
+def test_a_bad_case_is_named_and_hides_no_other_verdict(tmp_path: Path, option: str) -> None:
     path = tmp_path / "cases.jsonl"
-    path.write_text('{"id": "a", "text": ["x"]}\n{"id": 7}\n')
-    assert f"{path}:2 is no case" in refused("--cases", str(path), "--jsonl")
+    good = [json.dumps({"id": name, "text": [OOM]}) for name in "ab"]
+    path.write_text("\n".join([good[0], '{"id": 7}', good[1], "[" * 200_000]))
+    result = run("--cases", str(path), option)
+    assert result.exit_code == 2
+    if option == "--json":
+        records = json.loads(result.stdout)["verdicts"]
+    else:
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["id"], record["kind"]) for record in records] == [
+        ("a", "crash"),
+        ("b", "crash"),
+    ]
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"relume: {path}:2 is no case; found ")
+    assert second.startswith(f"relume: {path}:4 is no case; found ")
+
+
+def test_many_bad_cases_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "no-cases.log"
+    path.write_text("hello\n" * (MAX_REFUSED_SHOWN + 1))
+    result = run("--cases", str(path), "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    *named, last = result.stderr.splitlines()
+    assert len(named) == MAX_REFUSED_SHOWN
+    assert last == f"relume: 1 more bad line in {path}"
+
+
+def test_no_cases_are_bad_input(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.touch()
+    result = run("--cases", str(path), "--jsonl")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"relume: no case in {path}; found no line of text" in result.stderr
+
+
+def test_compressed_cases_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps({"id": "a", "text": [OOM]}).encode()))
+    result = run("--cases", str(path), "--jsonl")
+    assert (result.exit_code, json.loads(result.stdout)["kind"]) == (0, "crash")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[""], ["a.log", ""], ["--cases", ""], ["a.log", "--config", ""], ["a.log", "--rules="]],
+)
+def test_an_empty_path_is_not_the_working_folder(arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "found an empty path; expected a file or folder" in result.stderr
+
+
+def test_what_was_left_out_is_named_and_what_was_mended_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("\n".join([*STEPS, "x" * (2 << 20), OOM]) + "\n")
+    (tmp_path / "b.gz").write_bytes(b"\x1f\x8b" + b"\xff" * 30)
+    text = run(str(tmp_path)).stdout
+    assert f" not read  1 x unreadable ({tmp_path / 'b.gz'})\n" in text
+    assert f"   mended  1 x long_line_split ({tmp_path / 'a.log'})\n" in text
+    [verdict] = document(str(tmp_path))["verdicts"]
+    assert verdict["skipped"] == {"unreadable": 1}
+    assert verdict["mended"] == {"long_line_split": 1}
+    assert verdict["skipped_files"]["unreadable"] == [str(tmp_path / "b.gz")]
+
+
+def test_control_characters_of_a_name_do_not_reach_the_terminal() -> None:
+    result = run("no\x1b[31m.log", "no\x07.log")
+    assert result.exit_code == 2
+    assert "cannot read no\N{REPLACEMENT CHARACTER}[31m.log" in result.stderr
+    assert not set(result.stderr) & set("\x1b\x07")
 
 
 def test_cases_with_a_mark_of_order_and_bytes_that_were_no_text(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def test_list_draws_a_table_on_a_terminal(site: Path) -> None:
     os.close(theirs)
     text = os.read(ours, 65536).decode()
     os.close(ours)
-    assert "1 rules" in text
+    assert "1 rule" in text
+    assert "1 rules" not in text
     assert "summary" in text
     assert "The site's gate [closed]." in text
 
@@ -150,6 +151,17 @@ def test_bad_rules_exit_2_and_are_all_named(site: Path) -> None:
     assert result.exit_code == 2
     assert "rule our_gate: field verify" in result.stderr
     assert "rule our_gate: field role" in result.stderr
+    assert ": 2 errors, 0 failures, " in result.stdout
+    assert result.output.index("field verify") < result.output.index("0 failures")
+
+
+def test_a_rule_that_closes_nothing_known_exits_2(site: Path) -> None:
+    path = edited(site, 'role = "root"', 'role = "root"\ncloses = ["our_gaet"]')
+    result = run(*QUICK_TEST, path)
+    assert result.exit_code == 2
+    assert "rule our_gate: field closes; found 'our_gaet'" in result.stderr
+    assert "did you mean 'our_gate'?" in result.stderr
+    assert ": 1 error, 0 failures, " in result.stdout
 
 
 def test_a_folder_of_rules_is_tested(site: Path) -> None:

@@ -30,6 +30,7 @@ def test_each_order_is_the_command_that_a_dry_run_shows(scripted: ScriptedSlurm)
     door = SlurmActuator()
     done = [
         door.requeue_hold("12_3"),
+        door.requeue_hold_running("12_3"),
         door.requeue("12"),
         door.release("12+1"),
         door.set_exclude("12+1", ["n2", "n1"]),
@@ -41,6 +42,7 @@ def test_each_order_is_the_command_that_a_dry_run_shows(scripted: ScriptedSlurm)
     assert orders == [" ".join(one.argv) for one in done]
     assert [one.argv for one in done] == [
         command(Order.REQUEUE_HOLD, "12_3"),
+        command(Order.REQUEUE_HOLD_RUNNING, "12_3"),
         command(Order.REQUEUE, "12"),
         command(Order.RELEASE, "12"),
         command(Order.EXCLUDE, "12+1", "n[1-2]"),
@@ -48,7 +50,7 @@ def test_each_order_is_the_command_that_a_dry_run_shows(scripted: ScriptedSlurm)
         command(Order.ADMIN_COMMENT, "12", "a 'b' $c é"),
         command(Order.CANCEL, "12"),
     ]
-    assert door.mutations == 7
+    assert door.mutations == 8
 
 
 @pytest.mark.parametrize("job_id", ["", "0", "-1", "12 13", "12_", "all", "12_[1-3]", "--help"])
@@ -56,6 +58,8 @@ def test_what_is_no_job_id_never_reaches_slurm(scripted: ScriptedSlurm, job_id: 
     door = SlurmActuator()
     with pytest.raises(InputError, match="job id"):
         door.cancel(job_id)
+    with pytest.raises(InputError, match="job id"):
+        door.requeue_hold_running(job_id)
     assert (door.mutations, scripted.calls()) == (0, [])
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,10 +13,35 @@ from controllers import Stage
 from controlling import KEY, advise, make_job
 from fake_slurm import Fuse, KilledError
 from relume.advice import Operation
+from relume.controller import loop
 from relume.controller.actuator import Order
+from relume.controller.journal import Journal
 
-MOMENTS = 30
-"""Those of a recovery: three rounds with all their effects; the tests make sure of the number."""
+MOMENTS = 72
+"""Those of a recovery: three rounds with all their effects, on Slurm, by the service and in the
+journal; the tests make sure of the number."""
+FUSES: list[Fuse] = []
+
+
+class BurningJournal(Journal):
+    """The journal, with a moment before and one after each thing that it makes durable."""
+
+    @contextmanager
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        fuses = FUSES if kind == "IMMEDIATE" else []
+        for fuse in fuses:
+            fuse.burn()
+        with super()._transaction(kind) as database:
+            yield database
+        for fuse in fuses:
+            fuse.burn()
+
+
+@pytest.fixture(autouse=True)
+def _journal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(loop, "Journal", BurningJournal)
+    yield
+    FUSES.clear()
 
 
 def prepared(path: Path, operation: Operation, *, hangs: bool = False) -> Stage:
@@ -25,6 +53,11 @@ def prepared(path: Path, operation: Operation, *, hangs: bool = False) -> Stage:
     stage.service.landed[f"{KEY}.0"] = True
     stage.service.advise(advise(operation))
     return stage
+
+
+def burn(stage: Stage, fuse: Fuse) -> None:
+    stage.burn(fuse)
+    FUSES[:] = [fuse]
 
 
 def rounds(stage: Stage, count: int = 6) -> bool:
@@ -43,10 +76,10 @@ def rounds(stage: Stage, count: int = 6) -> bool:
 def killed(stage: Stage, moment: int) -> None:
     """Three rounds, killed at a moment of them; then another controller, left alone."""
     fuse = Fuse(moment)
-    stage.burn(fuse)
+    burn(stage, fuse)
     survived = rounds(stage, 3)
     assert survived is (fuse.passed < moment)
-    stage.burn(Fuse())
+    burn(stage, Fuse())
     assert rounds(stage)
 
 
@@ -78,7 +111,7 @@ def test_a_stop_is_done_once(fast_path: Path, moment: int) -> None:
 def test_no_moment_is_left_out(fast_path: Path) -> None:
     stage = prepared(fast_path, Operation.RESTART_EXCLUDING)
     fuse = Fuse()
-    stage.burn(fuse)
+    burn(stage, fuse)
     rounds(stage, 3)
     assert fuse.passed == MOMENTS
     assert len(stage.service.reconciled) == 1

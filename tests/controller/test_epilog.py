@@ -97,6 +97,19 @@ def test_other_ends_are_left_alone(helper: Helper, reason: str) -> None:
     assert helper.folder.wake_stamp() == 0
 
 
+@pytest.mark.parametrize("reason", ["None", "NonZeroExitCode"])
+@pytest.mark.parametrize("before", ["JobName=train", "Comment=x"])
+def test_a_name_or_comment_that_pretends_holds_nothing(
+    helper: Helper, reason: str, before: str
+) -> None:
+    shown = SHOWN.format(reason=reason)
+    assert before.partition("=")[0] in shown
+    forged = f"{before}\n   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)"
+    helper.scontrol(shown.replace(f"{before.partition('=')[0]}=", f"{forged}\n   ", 1))
+    assert helper.run() == ["show job 7"]
+    assert helper.notes == []
+
+
 def test_a_time_limit_counts_when_the_comment_asks(helper: Helper) -> None:
     helper.scontrol(SHOWN.format(reason="TimeLimit"))
     helper.decide("limit 7 0")

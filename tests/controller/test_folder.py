@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_only_one_at_a_time(folder: ControllerFolder) -> None:
 def test_folders_have_names_of_their_own(folder: ControllerFolder, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     assert ControllerFolder(tmp_path / "c").holder() != folder.holder()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"two words", b"0123"])
+def test_a_name_that_was_not_written_to_its_end_is_none(
+    folder: ControllerFolder, content: bytes
+) -> None:
+    """Else two folders whose controllers were killed at their first start would have one name."""
+    (folder.path / "identity").write_bytes(content)
+    name = folder.holder()
+    assert re.fullmatch(r".+:[0-9a-f]{32}", name)
+    assert folder.holder() == name
 
 
 def test_decisions_are_replaced_as_a_whole(folder: ControllerFolder) -> None:
@@ -72,16 +84,29 @@ def test_the_heartbeat(folder: ControllerFolder) -> None:
     beat = Heartbeat(5, None, "act", "host")
     folder.beat(beat)
     assert folder.heartbeat() == beat
-    (folder.path / "heartbeat.json").write_text("{")
-    assert folder.heartbeat() is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"at": "noon"}', b"\xff\x00"])
+def test_a_heartbeat_that_is_none_is_named(folder: ControllerFolder, content: bytes) -> None:
+    (folder.path / "heartbeat.json").write_bytes(content)
+    with pytest.raises(
+        UnreachableError, match=r"heartbeat\.json; found .*; expected what .relume control"
+    ):
+        folder.heartbeat()
 
 
 def test_a_folder_that_can_not_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     folder = ControllerFolder(tmp_path / "file" / "x")
     for use in (folder.prepare, folder.notes, folder.holder):
-        with pytest.raises(UnreachableError, match=r"controller\.folder .*/file/x"):
+        with pytest.raises(UnreachableError, match=r"controller\.folder .*/file/x.*check the path"):
             use()
     assert folder.wake_stamp() == 0
-    with pytest.raises(UnreachableError, match="check its owner"):
+    with pytest.raises(UnreachableError, match="check the path"):
         folder.beat(Heartbeat(5, None, "act", "host"))
+
+
+def test_a_folder_that_is_not_there_yet_is_the_controllers_to_make(tmp_path: Path) -> None:
+    folder = ControllerFolder(tmp_path / "x")
+    with pytest.raises(UnreachableError, match=r"found no such folder; expected that of .relume"):
+        folder.notes()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from controlling import KEY, NOW, SECOND, T1, advise, seen
+from relume import filesystems
 from relume.advice import Advice, Disposition, Operation
-from relume.controller import schema
 from relume.controller.facts import Accepted, Action, Memory, Outcome
 from relume.controller.journal import RETENTION, Journal
 from relume.controller.limits import DAY
@@ -126,8 +126,20 @@ def test_the_nodes_of_a_run_are_those_of_its_users_jobs(journal: Journal) -> Non
     journal.see(seen(key=JobKey("lab", "4", T1), nodes=("node4",), run="other"), NOW)
     journal.see(seen(key=JobKey("lab", "7", T1), nodes=("node7",), run="older"), NOW)
     excluding = advise(Operation.RESTART_EXCLUDING)
-    assert memory(journal, excluding).run_nodes == {"7": {"node1", "node6"}}
+    assert memory(journal, excluding).run_nodes == {KEY: {"node1", "node6"}}
     assert memory(journal, advise()).run_nodes == {}
+
+
+def test_nodes_of_an_older_job_under_the_same_id_are_not_the_runs(journal: Journal) -> None:
+    older = JobKey("lab", "7", KEY.first_submit_time - 1000 * SECOND)
+    journal.see(seen(), NOW)
+    journal.see(seen(key=older, user="bob", run="b", nodes=("node8",)), NOW)
+    both = [
+        advise(Operation.RESTART_EXCLUDING, attempt=f"{one}.0", exclude_nodes=("node8",))
+        for one in (KEY, older)
+    ]
+    nodes = journal.memory("lab", ["7"], both, NOW).run_nodes
+    assert nodes == {KEY: {"node1", "node2"}, older: {"node8"}}
 
 
 def test_attempts_are_counted_within_a_day(journal: Journal) -> None:
@@ -169,7 +181,7 @@ def test_a_reader_does_not_write(fast_path: Path) -> None:
     with pytest.raises(UnreachableError, match="readonly"):
         reader.see(seen(), NOW)
     reader.close()
-    with pytest.raises(UnreachableError, match="unable to open"):
+    with pytest.raises(UnreachableError, match="found no such file; expected the journal"):
         Journal(fast_path / "none.sqlite", read_only=True)
 
 
@@ -184,25 +196,14 @@ def test_other_files_are_refused(fast_path: Path) -> None:
         Journal(fast_path / "b")
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind"),
-    [("/", "ext4"), ("/a/b/c", "nfs4"), ("/a/bc", "ext4"), ("/a/b c/d", "lustre"), ("/t", "tmpfs")],
-)
-def test_the_filesystem_of_a_folder(folder: str, kind: str) -> None:
-    mounts = (
-        "/dev/sda / ext4 rw 0 0\nfs:/x /a/b nfs4 rw 0 0\nfs:/y /a/b\\040c lustre rw 0 0\n"
-        "x /t ext4 rw 0 0\nx /t tmpfs rw 0 0\n"
-    )
-    assert schema.filesystem(Path(folder), mounts) == kind
-    assert schema.filesystem(Path(folder), "") is None
-
-
 def test_a_network_filesystem_is_refused(fast_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No such filesystem can be mounted here: the list of mounts is what is made up."""
-    monkeypatch.setattr(schema, "_mounts", lambda: "fs:/x / nfs4 rw 0 0\n")
-    with pytest.raises(ConfigError, match=r"network filesystem \(nfs4\)"):
+    table = fast_path / "mounts"
+    table.write_text("fs:/x / nfs4 rw 0 0\n")
+    monkeypatch.setattr(filesystems, "MOUNTS", table)
+    with pytest.raises(ConfigError, match=r"controller\.folder .*type nfs4"):
         Journal(fast_path / "journal.sqlite")
-    assert list(fast_path.iterdir()) == []
+    assert list(fast_path.iterdir()) == [table]
 
 
 def test_deeds_on_other_jobs_are_left_out(journal: Journal) -> None:

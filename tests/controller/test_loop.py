@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ from typing import Any
 import pytest
 
 from controllers import Stage
-from controlling import HELD, KEY, SECOND, T0, advise, make_held, make_job
+from controlling import HELD, KEY, NOW, SECOND, T0, advise, make_held, make_job
 from relume.advice import Mode, Operation, Scope
+from relume.clock import ManualClock
 from relume.controller.actuator import Order
 from relume.controller.executor import command
 from relume.controller.facts import Action, Outcome
 from relume.controller.journal import RETENTION
+from relume.controller.loop import Controller
 from relume.controller.marker import read_marker
+from relume.controller.service import LostLeaseError
 from relume.controller.steps import Step
 from relume.errors import UnreachableError
 from relume.slurm.job import SlurmJob
@@ -148,10 +152,80 @@ def test_a_report_with_an_old_token_is_kept(stage: Stage) -> None:
 def test_a_lease_that_ran_out_in_the_middle_stops_it(stage: Stage) -> None:
     stage.slurm.fail()
     stage.service.advise(advise())
-    # Slurm is slow: the first command outlasts the lease.
-    stage.slurm.before_order = lambda _order, _job: stage.clock.advance(28)
+    # Slurm is slow: a second command might outlast the lease, and meet another controller's.
+    stage.slurm.before_order = lambda _order, _job: stage.clock.advance(50)
     stage.round()
     assert len(stage.slurm.mutations) == 1
+
+
+def test_a_machine_that_slept_has_lost_its_lease(stage: Stage) -> None:
+    """While it is paused a clock that never jumps may stand still; the time of day goes on."""
+    stage.round()
+    stage.slurm.fail()
+    stage.service.advise(advise())
+    look = stage.slurm.job
+
+    def paused(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.clock.advance(600)
+        return look(job_id, known)
+
+    stage.slurm.job = paused  # type: ignore[method-assign]
+    stage.folder.prepare()
+    with stage.doors() as doors:
+        still = replace(doors, monotonic=lambda: 0.0)
+        with closing(Controller(still, stage.folder, stage.settings)) as controller:
+            assert not controller.round().whole
+    stage.folder.close()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 0
+
+
+def test_a_clock_that_is_put_back_does_not_prolong_the_lease(stage: Stage) -> None:
+    stage.round()
+    stage.slurm.fail()
+    stage.service.advise(advise())
+    look, seconds = stage.slurm.job, [0.0]
+
+    def put_back(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.slurm.clock = stage.clock = ManualClock(NOW - 3600 * SECOND)
+        seconds[0] += 100
+        return look(job_id, known)
+
+    stage.slurm.job = put_back  # type: ignore[method-assign]
+    stage.folder.prepare()
+    with stage.doors() as doors:
+        odd = replace(doors, monotonic=lambda: seconds[0])
+        with closing(Controller(odd, stage.folder, stage.settings)) as controller:
+            assert not controller.round().whole
+    stage.folder.close()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 0
+
+
+def test_of_two_controllers_one_acts_and_the_other_follows(stage: Stage, fast_path: Path) -> None:
+    """The first is stopped in the middle of a step; the second takes over, and the first gives up."""
+    (fast_path / "other").mkdir()
+    other = Stage(fast_path / "other", make_job())
+    other.clock, other.slurm, other.service = stage.clock, stage.slurm, stage.service
+    stage.round()
+    stage.slurm.fail()
+    advice = advise()
+    stage.service.advise(advice)
+    stage.service.landed[ATTEMPT] = True
+    look = stage.slurm.job
+
+    def stopped(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
+        stage.slurm.job = look  # type: ignore[method-assign]
+        assert not other.round().whole
+        stage.clock.advance(91)
+        assert other.round().whole
+        return look(job_id, known)
+
+    stage.slurm.job = stopped  # type: ignore[method-assign]
+    assert not stage.round().whole
+    stage.slurm.start()
+    other.round()
+    assert stage.slurm.count(Order.REQUEUE_HOLD) == 1
+    assert stage.slurm.count(Order.RELEASE) == 1
+    assert stage.service.reconciled[advice.advice_id]["disposition"] == "CONVERGED"
 
 
 @pytest.mark.parametrize("broken", [(500, {"title": "x"}), (401, {"title": "x"}), (200, {"a": 1})])
@@ -170,15 +244,37 @@ def test_without_the_service_it_only_looks(
     assert Order.REQUEUE_HOLD in orders(stage)
 
 
+def test_a_service_that_is_away_has_withdrawn_nothing(stage: Stage) -> None:
+    """What was taken on goes on while the lease lasts: silence is no word, and no node a stranger."""
+    stage.settings = stage.settings.model_copy(update={"log_wait_seconds": 20.0})
+    stage.round()
+    stage.slurm.fail()
+    advice = advise(Operation.RESTART_EXCLUDING)
+    stage.service.advise(advice)
+    with stage.controller() as controller:
+        controller.round()
+        assert stage.slurm.jobs["7"].held
+        stage.service.broken = 503, {"title": "Service Unavailable"}
+        stage.clock.advance(12)
+        controller.round()
+        stage.clock.advance(12)
+        controller.round()
+        assert stage.slurm.jobs["7"].exclude_nodes == ("node2",)
+        stage.slurm.start()
+        stage.service.broken = None
+        controller.round()
+    assert stage.service.reconciled[advice.advice_id]["disposition"] == "CONVERGED"
+
+
 def test_what_changed_since_the_plan_is_not_acted_upon(stage: Stage) -> None:
     stage.round()
     stage.slurm.fail()
     stage.service.advise(advise())
     look = stage.slurm.job
 
-    def cancelled_meanwhile(job_id: str) -> SlurmJob | None:
+    def cancelled_meanwhile(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
         stage.slurm.change(job_id, state="CANCELLED")
-        return look(job_id)
+        return look(job_id, known)
 
     stage.slurm.job = cancelled_meanwhile  # type: ignore[method-assign]
     stage.round()
@@ -230,6 +326,19 @@ def test_somebodys_requeue_hold_is_not_ours(stage: Stage) -> None:
     stage.round(3)
     assert stage.slurm.jobs["7"].held
     assert stage.slurm.count(Order.RELEASE) == 0
+
+
+def test_a_hold_that_nobody_knows_is_said_once(
+    fast_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Held before we came, without a marker: not ours to take off, but somebody should look."""
+    private = make_held(job_id="8", comment=None)
+    stage = Stage(fast_path, make_held(), private, make_job(job_id="9"))
+    with caplog.at_level(logging.INFO):
+        stage.round(3)
+    said = [one for one in caplog.records if "left alone" in one.message]
+    assert [one.levelname for one in said] == ["WARNING"]
+    assert "job 7: held (job_requeued_in_held_state)" in said[0].message
 
 
 def test_the_marker_makes_a_lost_journal_good(stage: Stage) -> None:
@@ -493,3 +602,47 @@ def test_old_rows_are_forgotten_every_hour(stage: Stage) -> None:
         controller.round()
         memory = controller.journal.memory("lab", ["7"], (), stage.clock.now())
     assert memory.sightings == {}
+
+
+def test_what_the_service_can_not_take_now_is_kept_and_keeps_nothing_waiting(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.service.advise(advise(Operation.OBSERVE))
+    reconcile = stage.service._reconcile  # noqa: SLF001
+
+    def defect(*_: Any) -> tuple[int, dict[str, Any] | None]:
+        return 422, {"title": "Unprocessable Content", "detail": "what is that?"}
+
+    stage.service._reconcile = defect  # type: ignore[method-assign,assignment] # noqa: SLF001
+    with stage.controller() as controller:
+        controller.round()
+        stage.slurm.change(state="COMPLETED", end_time=stage.clock.now())
+        assert controller.round().whole
+        assert [one["milestone"] for one in stage.service.milestones] == ["finished"]
+        assert "what is that?; it is kept" in caplog.text
+        assert len(caplog.records) == 1
+        stage.service._reconcile = reconcile  # type: ignore[method-assign] # noqa: SLF001
+        controller.round()
+        assert stage.service.reconciled == {}
+        stage.clock.advance(3601)
+        controller.round()
+        controller.round()
+    assert len(stage.service.reconciled) == 1
+
+
+def test_who_lost_the_lease_stops_at_once(stage: Stage) -> None:
+    stage.service.advise(advise(Operation.OBSERVE))
+    with stage.controller() as controller:
+        stage.service.fencing_token = 4
+        renew = stage.service._lease  # noqa: SLF001
+
+        def lost(cluster: str, body: dict[str, Any]) -> tuple[int, dict[str, Any] | None]:
+            answer = renew(cluster, body)
+            stage.service.fencing_token += 1
+            return answer
+
+        stage.service._lease = lost  # type: ignore[method-assign] # noqa: SLF001
+        result = controller.round()
+    assert not result.whole
+    assert isinstance(result.trouble, LostLeaseError)
+    assert not (stage.folder.epilog / "decisions").exists()

@@ -439,6 +439,25 @@ def test_expired_advice_about_a_running_job_does_nothing() -> None:
     assert words(item) == "ABANDONED: expired before it was carried out"
 
 
+@pytest.mark.parametrize("operation", [Operation.HOLD, Operation.RESTART])
+def test_no_advice_holds_a_job_for_ever(operation: Operation) -> None:
+    """A service that means ill, or a deadline of next year: the hold is taken off all the same."""
+    endless = advise(operation, expires_at=NOW + 10**9 * SECOND)
+    short = {"max_hold_seconds": 600.0, "log_wait_seconds": 3600.0}
+
+    def at(seconds: int, *what: Any, job: SlurmJob | None = None) -> Item | None:
+        now = T1 + seconds * SECOND
+        held = seen(), seen(1, held_at=T1), HOLD_DEED, *what
+        return planned(job or make_held(), endless, *held, now=now, settings=short)
+
+    assert isinstance(at(599), Wait)
+    step = step_of(at(600))
+    assert (step.action, step.reason) == (Action.RELEASE, "held for too long")
+    free = make_held(priority=100, reason="BeginTime")
+    released = deed(Action.RELEASE, endless, reason="held for too long", intended_at=T1)
+    assert words(at(610, released, job=free)).startswith("CONVERGED")
+
+
 def test_a_foreign_hold_is_left_when_the_advice_expires() -> None:
     item = planned(make_held(reason="JobHeldUser"), advise(expires_at=NOW))
     assert words(item) == "ABANDONED: expired before it was carried out"
@@ -497,6 +516,15 @@ def test_only_listed_partitions_are_touched(
     item = planned(job, advise(), seen(), settings={"partitions": allowed})
     assert isinstance(item, Step) is acts
     assert acts or "is not allowed" in words(item)
+
+
+def test_a_job_that_must_not_run_twice_is_not_let_go_again() -> None:
+    """RequeueExitHold holds --no-requeue jobs too; a release would be the second run."""
+    job = make_held(state="SPECIAL_EXIT", reason="JobHeldUser", requeue=False)
+    item = planned(job, advise(), seen(), seen(1), landed=LANDED)
+    assert words(item) == "ABANDONED: the job can't be requeued (--no-requeue)"
+    facts = make_facts(job, memory=remember(seen(), seen(1, held_at=T0)))
+    assert plan(facts, make_settings(orphan_hold_seconds=1), NOW) == []
 
 
 def test_a_component_of_a_heterogeneous_job_is_left() -> None:
@@ -568,6 +596,15 @@ def test_a_step_is_not_repeated_at_once(outcome: Outcome) -> None:
     assert words(at(29)) == "wait: hold was sent; its effect doesn't show yet"
     assert isinstance(at(30), Step)
     assert words(at(30, count=5)).startswith("ABANDONED: hold didn't succeed in 5 tries")
+
+
+def test_a_clock_that_was_put_back_stops_nothing() -> None:
+    """When a deed of the future was done is not known: not that it was just now."""
+    tried = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW + 3600 * SECOND)
+    assert isinstance(planned(make_job(state="FAILED"), advise(), seen(), tried), Step)
+    again = deed(Action.HOLD, advise(), outcome=Outcome.UNKNOWN, intended_at=NOW)
+    waits = planned(make_job(state="FAILED"), advise(), seen(), tried, again)
+    assert words(waits).startswith("wait: hold was sent")
 
 
 def test_the_other_kind_of_hold_may_still_come() -> None:
@@ -643,17 +680,48 @@ def test_a_marker_learns_the_next_submit_time_and_keeps_its_words() -> None:
     assert read_marker(step_of(item).text) == Marker(T0, (T0, T1), "id", "words")
 
 
+def test_a_hold_without_a_marker_gets_one() -> None:
+    """A job that failed before it was seen running has none; the journal may be lost."""
+    (item,) = alone(make_held(), seen(), seen(1), HOLD_DEED)
+    step = step_of(item)
+    assert (step.action, step.advice_id) == (Action.MARK, None)
+    assert read_marker(step.text) == Marker(T0, (T1,))
+    assert alone(make_held(admin_comment=step.text), seen(), seen(1), HOLD_DEED) == []
+    assert alone(make_held(reason="JobHeldUser"), seen(), seen(1), HOLD_DEED) == []
+    waits, mark = alone(make_held(), seen(), seen(1), HOLD_DEED, advice=(advise(Operation.HOLD),))
+    assert words(waits) == "wait: held until the Advice expires"
+    assert step_of(mark).action is Action.MARK
+
+
 def test_a_hold_that_nobody_asks_for_is_taken_off() -> None:
     what = (seen(), seen(1), HOLD_DEED)
     since = T1 + SECOND
-    assert alone(make_held(), *what, now=since + 900 * SECOND - 1) == []
-    (item,) = alone(make_held(), *what, now=since + 900 * SECOND)
+    assert alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND - 1) == []
+    (item,) = alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND)
     assert (step_of(item).action, step_of(item).attempt) == (Action.RELEASE, f"{KEY}.0")
-    assert alone(make_held(), seen(), seen(1), now=since + 900 * SECOND) == []
-    assert alone(make_held(reason="JobHeldUser"), *what, now=since + 900 * SECOND) == []
+    assert alone(make_held(admin_comment=MARKED), seen(), seen(1), now=since + 900 * SECOND) == []
+    assert (
+        alone(
+            make_held(reason="JobHeldUser", admin_comment=MARKED), *what, now=since + 900 * SECOND
+        )
+        == []
+    )
     asked = advise(Operation.HOLD, expires_at=since + 9_000 * SECOND)
-    items = alone(make_held(), *what, now=since + 900 * SECOND, advice=(asked,))
+    items = alone(make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(asked,))
     assert words(items[0]) == "wait: held until the Advice expires"
+    unanswered = advise(mode=Mode.APPROVE, expires_at=since + 90_000 * SECOND)
+    assert (
+        alone(
+            make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(unanswered,)
+        )
+        == []
+    )
+    (item,) = alone(
+        make_held(admin_comment=MARKED), *what, now=since + 7200 * SECOND, advice=(unanswered,)
+    )
+    assert (step_of(item).action, step_of(item).reason) == (Action.RELEASE, "held for too long")
     seen_only = advise(mode=Mode.MONITOR, expires_at=since + 9_000 * SECOND)
-    (item,) = alone(make_held(), *what, now=since + 900 * SECOND, advice=(seen_only,))
+    (item,) = alone(
+        make_held(admin_comment=MARKED), *what, now=since + 900 * SECOND, advice=(seen_only,)
+    )
     assert step_of(item).action is Action.RELEASE

@@ -21,7 +21,8 @@ WAITING = JOB | {"job_id": 8, "array_job_id": 8, "array_task_string": "1-9", "jo
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedSlurm:
     slurm = ScriptedSlurm(tmp_path, monkeypatch)
     slurm.answers("squeue", json.dumps({"jobs": [JOB, WAITING]}))
-    slurm.answers("scontrol show", "NodeName=n1 Arch=x State=IDLE Partitions=p\n")
+    slurm.answers("scontrol show node", "NodeName=n1 Arch=x State=IDLE Partitions=p\n")
+    slurm.answers("scontrol show config", "ClusterName = lab\n")
     return slurm
 
 
@@ -44,6 +45,61 @@ def test_one_job_is_found_also_as_a_waiting_task(scripted: ScriptedSlurm) -> Non
     assert reader.job("8_10") is None
     assert reader.job("9") is None
     assert all(call.startswith(("scontrol ping", "squeue --json")) for call in scripted.calls())
+
+
+SHOWN = (
+    "JobId=7 JobName={name} UserId=0(0) Priority=0 JobState=PENDING Reason=JobHeldUser Requeue=1"
+    " Restarts=0 ExitCode=0:0 SubmitTime=1970-01-01T00:01:40 StartTime=Unknown EndTime=Unknown"
+    " Partition=p ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1 Comment={comment} "
+    " StdErr=/e \n"
+)
+
+
+def test_one_known_job_is_asked_for_alone(scripted: ScriptedSlurm) -> None:
+    reader = SlurmReader()
+    known = reader.job("7")
+    scripted.answers("scontrol show job", SHOWN.format(name="x", comment="x" * 1000))
+    before = len(scripted.calls())
+    job = reader.job("7", known)
+    assert job is not None
+    assert (job.state, job.held, job.comment) == ("PENDING", True, "x" * 1000)
+    assert scripted.calls()[before:] == ["scontrol ping", "scontrol show job --oneliner 7"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SHOWN.format(name="x JobState=FAILED", comment="x" * 1000),
+        SHOWN.format(name="x", comment="new"),
+        "what?",
+        "",
+    ],
+)
+def test_what_one_jobs_text_can_not_say_the_listing_does(
+    scripted: ScriptedSlurm, text: str
+) -> None:
+    reader = SlurmReader()
+    known = reader.job("7")
+    scripted.answers("scontrol show job", text)
+    assert reader.job("7", known) == known
+
+
+def test_a_known_job_that_is_gone(scripted: ScriptedSlurm) -> None:
+    reader = SlurmReader()
+    known = reader.job("7")
+    words = "slurm_load_jobs error: Invalid job id specified"
+    scripted.answers("scontrol show job", stderr=words, exit_code=1)
+    assert reader.job("7", known) is None
+    words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+    scripted.answers("scontrol show job", stderr=words, exit_code=1)
+    with pytest.raises(UnreachableError, match="Unable to contact"):
+        reader.job("7", known)
+
+
+def test_several_jobs_are_found_by_one_listing(scripted: ScriptedSlurm) -> None:
+    found = SlurmReader().find(["8_9", "7", "9", "8_10"])
+    assert sorted(found) == ["7", "8_9"]
+    assert len(scripted.calls()) == 2
 
 
 @pytest.mark.parametrize(
@@ -69,8 +125,14 @@ def test_no_answer_is_never_an_empty_one(
 
 
 def test_nodes_that_cannot_be_read_are_an_error(scripted: ScriptedSlurm) -> None:
-    scripted.answers("scontrol show", "what?\n")
+    scripted.answers("scontrol show node", "what?\n")
     with pytest.raises(UnreachableError, match="a node in one line"):
+        SlurmReader().snapshot()
+
+
+def test_a_cluster_without_a_name_is_an_error(scripted: ScriptedSlurm) -> None:
+    scripted.answers("scontrol show config", "ClusterName = (null)\n")
+    with pytest.raises(UnreachableError, match="found no ClusterName"):
         SlurmReader().snapshot()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,10 +12,10 @@ import msgspec
 import pytest
 
 from controlling import KEY, NOW, advise, make_job, make_nodes
-from relume.advice import Disposition, Operation, Reconciliation
+from relume.advice import Disposition, Operation, Reconciliation, advice_id
 from relume.clock import ManualClock
 from relume.controller import service as module
-from relume.controller.service import ServiceClient
+from relume.controller.service import LostLeaseError, Refusal, ServiceClient
 from relume.errors import ConfigError, InputError, UnreachableError
 from relume.slurm.job import SlurmSnapshot
 from tiny_service import TOKEN, TinyService
@@ -113,13 +114,22 @@ def test_reconciliation_is_fenced(client: ServiceClient, service: TinyService) -
     token = client.take_lease("lab", "one", 30) or 0
     service.advise(advise())
     body = msgspec.json.encode(Reconciliation(Disposition.ABANDONED, "why", 2))
-    with pytest.raises(UnreachableError, match="an old fencing token; it is reported when"):
+    with pytest.raises(LostLeaseError, match="an old fencing token; it is reported when"):
         client.reconcile(advise().advice_id, body, token + 1)
     assert service.reconciled == {}
     assert client.reconcile(advise().advice_id, body, token) is None
     assert service.reconciled[advise().advice_id]["reason"] == "why"
-    assert client.reconcile(advise().advice_id, body, token) == "409: that is final"
-    assert "404" in (client.reconcile("other", body, token) or "")
+    again = client.reconcile(advise().advice_id, body, token)
+    assert again == Refusal("409: that is final", final=True)
+    assert client.reconcile("other", body, token) == Refusal("404: Not Found", final=False)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422, 500])
+def test_what_is_refused_for_no_reason_of_ours_is_not_final(status: int) -> None:
+    client = answering(lambda _: httpx2.Response(status, json={"detail": "no"}))
+    refusal = Refusal(f"{status}: no", final=False)
+    assert client.milestone(b"{}") == refusal
+    assert client.reconcile("x", b"{}", 1) == refusal
 
 
 def test_milestones(client: ServiceClient, service: TinyService) -> None:
@@ -183,6 +193,33 @@ def test_the_network_is_unreachable(error: httpx2.TransportError) -> None:
 
     with pytest.raises(UnreachableError, match=r"GET http://s/v1/advice.*relume serve"):
         answering(answer).active_advice("lab")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"generation": 2**63}, {"expires_at": 10**30}, {"created_at": -(2**63) - 1}]
+)
+def test_advice_with_numbers_that_nothing_can_hold_is_skipped(changes: dict[str, int]) -> None:
+    good = msgspec.to_builtins(advise())
+    generation = changes.get("generation", 2)
+    bad = good | changes | {"advice_id": advice_id(good["attempt"], generation)}
+    listing = answering(
+        lambda _: httpx2.Response(200, content=msgspec.json.encode({"advice": [bad, good]}))
+    ).active_advice("lab")
+    assert listing.advice == (advise(),)
+    assert len(listing.skipped) == 1
+
+
+def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece comes in time, and the whole never."""
+    monkeypatch.setattr(module, "MAX_ANSWER_SECONDS", 0.0)
+
+    class Dripping(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield from itertools.repeat(b" ")
+
+    client = answering(lambda _: httpx2.Response(200, stream=Dripping()))
+    with pytest.raises(UnreachableError, match="expected all of it within"):
+        client.active_advice("lab")
 
 
 def test_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,16 @@ def test_a_job_without_opt_in_is_not_remembered(comment: str | None) -> None:
     assert looked(make_job(comment=comment), RUNNING_ONCE) is None
 
 
+def test_first_moments_of_the_future_are_seen_anew() -> None:
+    """The clock was put back: an hour from now is no time at which it was seen."""
+    late = NOW + 3600 * SECOND
+    assert looked(make_job(), seen(running_at=late)) == seen(running_at=NOW)
+    held = looked(make_held(), seen(), seen(1, held_at=late))
+    assert held == seen(1, held_at=NOW)
+    soon = NOW + SECOND
+    assert looked(make_job(), seen(running_at=soon)) == seen(running_at=soon)
+
+
 def test_it_learns_nodes_and_first_moments_only() -> None:
     before = seen(running_at=None, nodes=("node1",))
     assert looked(make_job(), before) == seen(running_at=NOW)
@@ -80,6 +90,21 @@ def test_the_next_attempt_of_what_ran_is_the_same_job() -> None:
     found = looked(make_held(), RUNNING_ONCE)
     assert found is not None
     assert found.key == KEY
+
+
+@pytest.mark.parametrize("forgotten", [seen(1), seen(1, running_at=T1 + SECOND)])
+def test_what_slurm_forgot_and_was_held_again_is_the_same_job(forgotten: Sighting) -> None:
+    """slurmctld was killed right after our hold, so it was given again: one attempt, two times."""
+    failed, again = seen(running_at=None), T1 + 60 * SECOND
+    holds = deed(Action.HOLD, intended_at=T1), deed(Action.HOLD, intended_at=again)
+    memory = remember(failed, forgotten, *holds)
+    found = sight(make_held(submit_time=again + SECOND), "lab", memory, {}, NOW)
+    assert found is not None
+    assert found.attempt == f"{KEY}.1"
+    much_later = make_held(submit_time=again + 601 * SECOND)
+    assert sight(much_later, "lab", memory, {}, NOW) is None, "that was somebody else's requeue"
+    stranger = make_held(submit_time=again + SECOND, user="eve")
+    assert sight(stranger, "lab", memory, {}, NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,13 @@ from controlling import (
     seen,
 )
 from relume.advice import Operation
+from relume.clock import ManualClock
 from relume.controller.actuator import Order
 from relume.controller.facts import Accepted, Action, Memory
 from relume.controller.folder import Heartbeat
 from relume.controller.marker import Marker, with_marker
-from relume.controller.watchdog import Watchdog, overdue
+from relume.controller.overdue import overdue
+from relume.controller.watchdog import Watchdog
 from relume.errors import UnreachableError
 from relume.slurm.job import SlurmJob
 
@@ -83,6 +88,14 @@ def test_a_hold_that_has_time_left_is_kept_as_long_as_the_controller_lives() -> 
     memory = remember(*OURS, accepted={advice.advice_id: Accepted(advice, T1)})
     assert reasons(memory, beat=alive(ORPHAN_AT), now=ORPHAN_AT) == []
     assert reasons(memory, beat=None, now=ORPHAN_AT) == ["service and controller are gone"]
+
+
+def test_no_decision_holds_a_job_for_ever() -> None:
+    advice = advise(Operation.HOLD, expires_at=NOW + 10**9 * SECOND)
+    memory = remember(*OURS, accepted={advice.advice_id: Accepted(advice, T1)})
+    for seconds, expected in ((660, []), (661, ["it was held for too long"])):
+        now = T1 + seconds * SECOND
+        assert reasons(memory, beat=alive(now), now=now, max_hold_seconds=600) == expected
 
 
 def test_a_hold_without_a_decision() -> None:
@@ -190,6 +203,70 @@ def test_a_lost_journal_leaves_the_marker(stage: Stage, caplog: pytest.LogCaptur
     assert "journal" in caplog.text
 
 
+def test_a_lost_folder_leaves_the_marker(stage: Stage) -> None:
+    held_and_dead(stage)
+    shutil.rmtree(stage.folder.path)
+    stage.clock.advance(301)
+    with stage.doors() as doors:
+        dog = Watchdog(doors, stage.folder, stage.settings)
+        assert dog.round() == 1
+    assert "no such folder" in str(dog.trouble)
+
+
+@pytest.mark.parametrize(
+    "spoil", ["UPDATE sightings SET nodes = 'rubbish'", "UPDATE advice SET body = 'rubbish'"]
+)
+def test_a_journal_with_rubbish_in_it_is_none(stage: Stage, spoil: str) -> None:
+    held_and_dead(stage)
+    with stage.controller() as controller:
+        controller.journal.accept(advise(), stage.clock.now())
+    (stage.folder.epilog / "held" / "7.0").unlink()
+    database = sqlite3.connect(stage.folder.journal)
+    database.execute(spoil)
+    database.commit()
+    database.close()
+    stage.clock.advance(301)
+    with stage.doors() as doors:
+        dog = Watchdog(doors, stage.folder, stage.settings)
+        assert dog.round() == 1
+    assert "journal" in str(dog.trouble)
+
+
+@pytest.mark.parametrize("content", ["rubbish", ""])
+def test_a_heartbeat_that_can_not_be_read_is_none(stage: Stage, content: str) -> None:
+    held_and_dead(stage)
+    (stage.folder.path / "heartbeat.json").write_text(content)
+    stage.clock.advance(301)
+    with stage.doors() as doors:
+        dog = Watchdog(doors, stage.folder, stage.settings)
+        assert dog.round() == 1
+        assert "heartbeat" in str(dog.trouble)
+        stage.folder.beat(alive(stage.clock.now()))
+        dog.round()
+    assert dog.trouble is None
+
+
+def test_a_heartbeat_of_the_future_is_none() -> None:
+    """The clock was put back: the controller died before, and would seem alive for long."""
+    future = alive(GONE_AT + 3600 * SECOND)
+    assert reasons(beat=future, now=GONE_AT) == ["service and controller are gone"]
+    assert reasons(beat=alive(GONE_AT + 5 * SECOND), now=GONE_AT) == []
+
+
+def test_a_clock_that_is_put_back_keeps_nobody_held(stage: Stage) -> None:
+    """By the time of day the hold is yet to come; by the seconds that passed it is old."""
+    held_and_dead(stage)
+    stage.folder.beat(alive(stage.clock.now()))
+    seconds = iter(range(0, 3000, 20))
+    earlier = ManualClock(NOW - 86_400 * SECOND)
+    with stage.doors() as doors:
+        odd = replace(doors, clock=earlier, monotonic=lambda: float(next(seconds)))
+        dog = Watchdog(odd, stage.folder, stage.settings)
+        rounds = [dog.round() for _ in range(30)]
+    assert sum(rounds) == 1
+    assert rounds.index(1) > 300 / 40
+
+
 def test_observe_only_says_it(fast_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(fast_path, make_job())
     held_and_dead(stage)
@@ -215,9 +292,9 @@ def test_what_changes_under_its_eyes_is_left(stage: Stage) -> None:
     stage.clock.advance(301)
     look = stage.slurm.job
 
-    def held_by_the_user(job_id: str) -> SlurmJob | None:
+    def held_by_the_user(job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:
         stage.slurm.change(job_id, reason="JobHeldUser")
-        return look(job_id)
+        return look(job_id, known)
 
     stage.slurm.job = held_by_the_user  # type: ignore[method-assign]
     assert watch(stage) == 0

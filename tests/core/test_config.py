@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from relume import config as config_module
-from relume.config import Config, load_config, locate, schema
+from relume.config import Config, load_config, locate, read_config, schema
 from relume.errors import ConfigError
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.settings import (
@@ -129,7 +130,42 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
     message = refused(tmp_path / "absent.toml")
     assert str(tmp_path / "absent.toml") in message
     assert "No such file" in message
-    assert "Is a directory" in refused(RELUME_CONFIG=str(tmp_path))
+    assert "Errno" not in message
+    assert "found Is a directory" in refused(RELUME_CONFIG=str(tmp_path))
+
+
+def test_a_file_that_never_ends_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "found a named pipe; expected a readable TOML" in refused(tmp_path / "pipe")
+    assert "found a device" in refused(Path("/dev/zero"))
+    assert load(Path("/dev/null")).settings == Settings()  # the usual word for "no file"
+
+
+def test_everything_that_is_wrong_is_found_at_once(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "x = 1\n[diagnos]\n[diagnose]\nmax_evidense = 1\nmax_evidence = -1\n"
+        "confidence_threshold = 2\nmax_mentions = 7\n[rules]\nfolders = ['', 7]\n",
+    )
+    environ = {"RELUME_WALRUS__X": "1", "RELUME_CLUSTER__NAME": "a b"}
+    config, errors = read_config(file, flags={"cluster.tusk": 1}, environ=environ)
+    places = [error.what.removeprefix(f"{file}:") for error in errors]
+    assert sorted(places) == [
+        "1: unknown section",
+        "2: unknown section",
+        "4: unknown setting of [diagnose]",
+        "5: diagnose.max_evidence",
+        "6: diagnose.confidence_threshold",
+        "9: rules.folders",
+        "9: rules.folders",
+        "env RELUME_CLUSTER__NAME: cluster.name",
+        "env RELUME_WALRUS__X",
+        "flag: unknown setting of [cluster]",
+    ]
+    assert config.settings.diagnose.max_mentions == 7  # what is right stays
+    assert config.settings.diagnose.max_evidence == Settings().diagnose.max_evidence
+    with pytest.raises(ConfigError, match=r"x'; .*and 9 more errors: see `relume config check`$"):
+        load_config(file, flags={"cluster.tusk": 1}, environ=environ)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +185,7 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
             "diagnose = {max_evidence = 1.5}",
             ":1: diagnose.max_evidence; found 1.5; expected a valid",
         ),
-        ("[diagnose]\nmax_evidence = true\n", "found True; expected a valid integer"),
+        ("[diagnose]\nmax_evidence = true\n", "found true; expected a valid integer"),
         ("[diagnose]\nconfidence_threshold = nan\n", "found nan; expected a finite number"),
         ("[diagnose]\nconfidence_threshold = 1.1\n", "expected less than or equal to 1"),
         (
@@ -167,12 +203,12 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
         ("[rules]\nfolders = ['']\n", "rules.folders; found ''; expected a text of at least 1"),
         ("[rules]\nfolders = [7]\n", "rules.folders; found 7; expected a valid string"),
         ("cluster = 3\n", ":1: cluster; found 3; expected a section [cluster]"),
-        ("[[cluster]]\nname = 'a'\n", ":1: cluster; found [{'name': 'a'}]; expected a section"),
+        ("[[cluster]]\nname = 'a'\n", ':1: cluster; found [{"name": "a"}]; expected a section'),
         ("name = 'a'\n", ":1: unknown section; found 'name'"),
         ('["cluster.name"]\n', "unknown section; found 'cluster.name'"),
         (
             "[cluster]\n[cluster.name]\nx = 1\n",
-            ":2: cluster.name; found {'x': 1}; expected a valid",
+            ':2: cluster.name; found {"x": 1}; expected a valid',
         ),
         ("[cluster]\nname = 'a'\nname = 'b'\n", ":3; found Cannot overwrite"),
         ("[cluster\n", ":1; found "),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from datetime import date
 
 import pytest
 
 from relume import errors
 from relume.errors import (
+    MAX_SHOWN,
     ConfigError,
     InputError,
     Permanent,
@@ -17,7 +19,9 @@ from relume.errors import (
     Stage,
     UnreachableError,
     did_you_mean,
+    first_of,
     nearest,
+    shown,
 )
 
 KINDS = (RelumeError, InputError, ConfigError, RuleError, UnreachableError)
@@ -96,3 +100,28 @@ def test_nearest_of_nothing_is_nothing() -> None:
 def test_did_you_mean_is_a_hint_or_nothing() -> None:
     assert did_you_mean("folder", ["folders"]) == "did you mean 'folders'?"
     assert did_you_mean("walrus", ["folders"]) is None
+
+
+def test_the_first_of_several_errors_counts_the_others() -> None:
+    errors = [InputError("a", found="b", expected="c", hint="d"), InputError("e"), InputError("f")]
+    assert str(first_of(errors)) == "a; found b; expected c; d; and 2 more errors"
+    assert str(first_of(errors[1:], see="x")) == "e; and 1 more error: see x"
+    assert first_of(errors[:1]) is errors[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "nothing"),
+        (False, "false"),
+        (3, "3"),
+        (float("nan"), "nan"),
+        ("it's\n", '"it\'s\\n"'),
+        (["é", None, {"x": True}], '["é", null, {"x": true}]'),
+        ({"at": date(2026, 1, 2)}, '{"at": "2026-01-02"}'),
+        (date(2026, 1, 2), "2026-01-02"),
+        ("x" * 500, f"'{'x' * MAX_SHOWN}'"),
+    ],
+)
+def test_values_are_shown_as_people_write_them(value: object, expected: str) -> None:
+    assert shown(value) == expected

@@ -126,6 +126,12 @@ def test_a_requeue_chains(state: str) -> None:
     assert chained(*rows) == ["lab/7@1.0", "lab/7@1.1"]
 
 
+@pytest.mark.parametrize("completing", [1, 5, 600])
+def test_an_attempt_that_ended_slowly_chains(completing: int) -> None:
+    rows = (row(1, 5, "REQUEUED"), row(5 + completing, None, "RUNNING"))
+    assert chained(*rows) == ["lab/7@1.0", "lab/7@1.1"]
+
+
 def test_a_long_chain_counts_on() -> None:
     rows = [row(n, n + 1, "REQUEUED") for n in range(1, 5)]
     assert chained(*rows) == [f"lab/7@1.{n}" for n in range(4)]
@@ -134,14 +140,14 @@ def test_a_long_chain_counts_on() -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (row(1, 5, "REQUEUED"), row(6, 9, "COMPLETED")),
+        (row(1, 5, "REQUEUED"), row(5 + 601, 999, "COMPLETED")),
         (row(1, 5, "REQUEUED"), row(4, 9, "COMPLETED")),
         (row(1, 5, "COMPLETED"), row(5, 9, "COMPLETED")),
         (row(1, 5, "CANCELLED by 0"), row(5, 9, "COMPLETED")),
         (row(1, 5, ""), row(5, 9, "COMPLETED")),
         (row(1, None, "RUNNING"), row(5, 9, "COMPLETED")),
     ],
-    ids=["gap", "overlap", "completed", "cancelled", "no state", "no end"],
+    ids=["too late", "overlap", "completed", "cancelled", "no state", "no end"],
 )
 def test_a_row_that_does_not_chain_is_another_job(
     first: AccountingRow, second: AccountingRow

@@ -110,7 +110,52 @@ def test_an_attempt_that_ends_slowly_stays_itself_until_the_next_one_waits(
     assert _held(reader, job_id).restart_count == 1
 
 
-@pytest.mark.xfail(reason="chain_attempts wants the next submit at the very end", strict=True)
+class Alone(SlurmReader):
+    """A reader that may not list all jobs."""
+
+    def _jobs(self, asked_at: int) -> list[SlurmJob]:
+        raise AssertionError(asked_at)
+
+
+def test_one_job_alone_says_what_the_listing_says(
+    slurm: SlurmLab, reader: SlurmReader, actuator: SlurmActuator
+) -> None:
+    """In each state of a recovery, with comments, for a job and a task of an array."""
+    script = "trap '' TERM\ntouch go-$SLURM_JOB_ID\nsleep 100 & wait\nsleep 1.5"
+    options = ("-N1", '--comment={"relume": {"run": "a b"}}', "--exclude=node4", "-t30")
+    job_id = slurm.submit(script, *options)
+    task = f"{slurm.submit(script, *options, '--array=3')}_3"
+    alone = Alone(slurm_conf=slurm.slurm_conf)
+
+    def same(one: str) -> None:
+        assert alone.job(one, _job(reader, one)) == _job(reader, one)
+
+    for one in (job_id, task):
+        slurm.wait_for_state(one, "RUNNING")
+        script_runs = slurm.root / "jobs" / f"go-{_job(reader, one).raw_job_id}"
+        wait_until(script_runs.exists, what="start of the script")
+        actuator.set_admin_comment(one, '{"ticket": "x y"}')
+        running = _job(reader, one)
+        same(one)
+        actuator.requeue_hold_running(one)
+        ending = alone.job(one, running)
+        assert ending == _job(reader, one)
+        assert ending is not None
+        assert (ending.state, ending.restart_count) == ("COMPLETING", 0)
+        _held(reader, one)
+        same(one)
+        actuator.set_exclude(one, ["node3", "node4"])
+        held = alone.job(one, running)
+        assert held == _job(reader, one)
+        actuator.cancel(one)
+        slurm.wait_for_state(one, "CANCELLED")
+        same(one)
+    failed = slurm.submit("exit 3", "-N1")
+    slurm.wait_for_state(failed, "FAILED")
+    same(failed)
+    assert alone.job("4000000", _job(reader, failed)) is None
+
+
 def test_accounting_chains_attempts_of_which_one_ended_slowly(
     slurm: SlurmLab, reader: SlurmReader, actuator: SlurmActuator
 ) -> None:

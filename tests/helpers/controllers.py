@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,11 @@ class Stage:
     @contextmanager
     def controller(self) -> Iterator[Controller]:
         """Start a controller; it ends as if killed, without a word."""
-        self.folder.prepare()
-        with self.doors() as doors:
+        with closing(self.folder), self.doors() as doors:
+            self.folder.prepare()
             controller = Controller(doors, self.folder, self.settings)
-            try:
+            with closing(controller.journal):
                 yield controller
-            finally:
-                controller.journal.close()
-                self.folder.close()
 
     def round(self, count: int = 1) -> Round:
         """Do rounds with one controller, two seconds apart."""

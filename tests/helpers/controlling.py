@@ -136,7 +136,7 @@ def deed(action: Action, advice: Advice | None = None, **changes: Any) -> Deed:
 
 def remember(*what: Sighting | Deed, **changes: Any) -> Memory:
     """Return a memory of sightings and deeds; job 7's run used node1 and node2."""
-    memory = Memory(**({"run_nodes": {"7": frozenset({"node1", "node2"})}} | changes))
+    memory = Memory(**({"run_nodes": {KEY: frozenset({"node1", "node2"})}} | changes))
     for one in what:
         add = memory.with_sighting if isinstance(one, Sighting) else memory.with_deed
         memory = add(one)  # type: ignore[arg-type] # the one that goes with the type

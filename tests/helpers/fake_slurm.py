@@ -6,7 +6,7 @@ What it does to a job is the table of observed semantics in `docs/slurm.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from controlling import HELD, SECOND, make_nodes
@@ -64,8 +64,11 @@ class FakeSlurm:
             nodes=self.nodes,
         )
 
-    def job(self, job_id: str) -> SlurmJob | None:
+    def job(self, job_id: str, known: SlurmJob | None = None) -> SlurmJob | None:  # noqa: ARG002
         return self.jobs.get(job_id)
+
+    def find(self, job_ids: Collection[str]) -> dict[str, SlurmJob]:
+        return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
     def change(self, job_id: str = "7", **fields: object) -> None:
         """Let something happen to a job."""

@@ -23,16 +23,16 @@ class ScriptedSlurm:
     def answers(
         self, command: str, stdout: str = "", *, stderr: str = "", exit_code: int = 0
     ) -> None:
-        """Answer a program, or a program with a first argument, from now on."""
-        program, _, argument = command.partition(" ")
-        answer = self._folder / f"{program}.{argument or 'any'}"
+        """Answer a program, or one with a first argument, or with two, from now on."""
+        program, _, arguments = command.partition(" ")
+        answer = self._folder / f"{program}.{arguments.replace(' ', '.') or 'any'}"
         answer.write_text(
             f"printf %s {shlex.quote(stdout)}\nprintf %s {shlex.quote(stderr)} >&2\nexit {exit_code}\n"
         )
         script = self._folder / program
         script.write_text(
             '#!/bin/sh\necho "${0##*/} $*" >> "${0%/*}/calls"\n'
-            'if [ -f "$0.$1" ]; then . "$0.$1"; else . "$0.any"; fi\n'
+            'for name in "$1.$2" "$1" any; do [ ! -f "$0.$name" ] || . "$0.$name"; done\n'
         )
         script.chmod(0o755)
 

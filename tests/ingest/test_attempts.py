@@ -167,14 +167,36 @@ def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
     assert "file name too long" in refusal("x" * 5000)
     assert "found no readable file" in refusal(tmp_path / "none")
     assert "found no readable file" in refusal(tmp_path / "rows")
-    assert "found 1 x binary" in refusal(tmp_path / "models")
+    assert f"found 1 x binary ({tmp_path / 'models' / 'a.pt'})" in refusal(tmp_path / "models")
 
 
-def test_a_pipe_that_the_user_names_is_left_to_be_read_once(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    [attempt] = find_attempts([pipe])  # would wait for ever if it were opened
-    assert attempt.files == (SourceFile(pipe, "stdout"),)
+def test_a_process_substitution_is_left_to_be_read_once() -> None:
+    reading, writing = os.pipe()
+    try:
+        path = Path("/dev/fd", str(reading))
+        [attempt] = find_attempts([path])  # would wait for ever if it were read
+        assert attempt.files == (SourceFile(path, "stdout"),)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_what_may_never_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == (
+        f"cannot read {tmp_path / 'pipe'}; found a named pipe; "
+        "expected a file, or - for standard input; pass what it holds on standard input"
+    )
+    assert "found a device" in refusal("/dev/zero")
+
+
+def test_files_that_are_left_out_are_named(tmp_path: Path) -> None:
+    write(tmp_path, {"a.log": "x\n", "b.gz": b"\x1f\x8b" + b"\xff" * 30, "c.log": b""})
+    [attempt] = find_attempts([tmp_path])
+    assert attempt.skipped.files() == {
+        "empty": [str(tmp_path / "c.log")],
+        "unreadable": [str(tmp_path / "b.gz")],
+    }
 
 
 @pytest.mark.parametrize(("text", "form"), [(KERNEL, "kernel"), ("x\n", "stdout")])

@@ -9,7 +9,7 @@ import pickle
 import random
 import struct
 import sys
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from relume.ingest.skips import SkipCounts
 
 LOG = b"".join(b"step %d loss %d\n" % (n, n * 7919 % 1000003) for n in range(60_000))
 LINES = b"one\ntwo\n"
+CHECKED_ZSTD = zstandard.ZstdCompressor(write_checksum=True)
 
 
 def read(path: Path | str, skipped: SkipCounts | None = None) -> bytes:
@@ -78,6 +79,20 @@ def test_a_truncated_file_gives_what_it_held(path: Path, compress: object) -> No
     assert len(text) > len(LOG) // 3
     assert LOG.startswith(text)
     assert skipped.as_dict() == {"truncated_compression": 1}
+
+
+@pytest.mark.parametrize("text", [LINES, LOG, b"x\n"], ids=["lines", "log", "two bytes"])
+@pytest.mark.parametrize("compress", [gzip.compress, CHECKED_ZSTD.compress], ids=["gzip", "zstd"])
+def test_a_wrong_checksum_costs_no_text(
+    path: Path, compress: Callable[[bytes], bytes], text: bytes
+) -> None:
+    packed = bytearray(compress(text))
+    packed[-1] ^= 1
+    path.write_bytes(packed)
+    skipped = SkipCounts()
+    assert read(path, skipped) == text
+    assert skipped.files() == {"truncated_compression": [str(path)]}
+    assert probe(path) == text[:PROBE_BYTES]
 
 
 def test_a_damaged_file_gives_what_comes_before_the_damage(path: Path) -> None:
@@ -168,15 +183,41 @@ def test_what_is_text(start: bytes) -> None:
     assert not is_binary(start)
 
 
-def test_pipes_are_special_and_can_be_read(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert is_special(pipe)
-    assert not is_special(tmp_path)
-    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(LINES),))
-    writer.start()
-    assert read(pipe) == LINES
-    writer.join()
+def test_a_pipe_that_is_open_is_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, gzip.compress(LINES))
+        os.close(writing)
+        pipe = Path("/dev/fd", str(reading))
+        assert is_special(pipe)
+        assert not is_special(tmp_path)
+        assert read(pipe) == LINES
+    finally:
+        os.close(reading)
+
+
+def test_a_pipe_in_the_file_system_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="found a named pipe"):
+        read(tmp_path / "pipe")
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    for call in (probe_stdin, lambda: read("-")):
+        with pytest.raises(InputError, match="cannot read standard input; found a closed stream"):
+            call()
+
+
+def test_a_standard_input_that_fails_is_refused(
+    monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    path.touch()
+    with os.fdopen(os.open(path, os.O_PATH), "rb", buffering=0) as raw:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+        for call in (probe_stdin, lambda: read("-")):
+            with pytest.raises(InputError, match="cannot read standard input; found Bad file desc"):
+                call()
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import TextIOWrapper
 
 import typer
 
 from relume import __version__
 from relume.cli import bench, config, control, demo, diagnose, rules, serve, watchdog
+from relume.cli.output import say
 from relume.errors import RelumeError
 
 EXIT_USAGE = 2
@@ -41,18 +43,27 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; a known error becomes one message and its exit code."""
-    if sys.argv[1:2] not in ([name] for name in SERVICES):
+    is_service = sys.argv[1:2] in ([name] for name in SERVICES)
+    if sys.stdout is None and not is_service:  # the caller closed it: `>&-`
+        say("cannot write the output; found a closed standard output")
+        sys.exit(EXIT_USAGE)
+    if not is_service:
         # A reader that has enough (`| head`) ends us as it ends any other program. A service that
         # lost a connection must go on, so it keeps Python's way.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of files may hold what the terminal's encoding doesn't.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except RelumeError as error:
-        typer.echo(f"relume: {error}", err=True)
+        say(error)
         sys.exit(error.exit_code)
     except OSError as error:
-        typer.echo(f"relume: cannot write the output; found {error.strerror or error}", err=True)
+        what = f"cannot use {error.filename}" if error.filename else "cannot write the output"
+        say(f"{what}; found {error.strerror or error}")
         os._exit(EXIT_USAGE)  # what is buffered can't be written either

@@ -7,23 +7,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from relume.cli.options import JsonOption, named_path
+from relume.cli.output import say
+
 if TYPE_CHECKING:
     from relume.benchmarks.result import BenchResult, Measure
 
 app = typer.Typer(help="Run the benches and show their stored results.", no_args_is_help=True)
 
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the recorded corpora.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--data",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Folder of the recorded corpora.",
+        show_default=False,
+    ),
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", help="Folder for the result; [benchmarks] results_folder if left out."),
+    typer.Option(
+        "--store",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Folder for the result; [benchmarks] results_folder if left out.",
+    ),
+]
+ResultsOption = Annotated[
+    Path,
+    typer.Option(
+        "--results", parser=named_path, metavar="FOLDER", help="Folder of stored results."
+    ),
 ]
 QuickOption = Annotated[
     bool,
     typer.Option("--quick", help="Fewer runs, where a bench has that; stored apart, as ID-quick."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
 @app.command("list")
@@ -64,7 +84,7 @@ def run(
         _print_json(result.record())
     else:
         _print_table(result)
-    typer.echo(f"relume: stored in {path}", err=True)
+    say(f"stored in {path}")
     raise typer.Exit(0 if result.passed else 1)
 
 
@@ -74,9 +94,7 @@ def table(
         list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False, readable=True)
     ],
     *,
-    results: Annotated[Path, typer.Option("--results", help="Folder of stored results.")] = Path(
-        "benchmarks/results"
-    ),
+    results: ResultsOption = Path("benchmarks/results"),
     check: Annotated[bool, typer.Option("--check", help="Only say whether they differ.")] = False,
 ) -> None:
     """Render the marked tables of documents from stored results.

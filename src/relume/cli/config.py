@@ -7,30 +7,46 @@ from typing import Annotated
 
 import typer
 
+from relume.cli.options import ConfigOption, JsonOption, named_path
+from relume.cli.output import say_all
+
+EXIT_USAGE = 2
+
 app = typer.Typer(help="Check and show the configuration.", no_args_is_help=True)
 
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="The file to check; the one in force if left out."),
-]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file (TOML).", show_default=False)
+    typer.Argument(
+        parser=named_path,
+        metavar="FILE",
+        help="The file to check, as --config names it; the one in force if left out.",
+    ),
 ]
 OriginOption = Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
 @app.command("check")
-def check(file: FileArgument = None) -> None:
+def check(file: FileArgument = None, *, config: ConfigOption = None) -> None:
     """Read the configuration, environment included, and say whether it is right.
 
-    Exit code 0: it is; 2: it isn't, with the place and what was expected on standard error.
+    Exit code 0: it is; 2: it isn't, with each place and what was expected on standard error.
     """
-    from relume.config import DEFAULT, load_config
+    from relume.config import DEFAULT, read_config
+    from relume.errors import InputError, counted
 
-    config = load_config(file)
-    count = sum(origin != DEFAULT for origin in config.origins.values())
-    typer.echo(f"{config.file or 'no file'}: right, {count} of {len(config.origins)} settings set")
+    if file is not None and config is not None:
+        raise InputError(
+            "the configuration file is named twice",
+            found=f"{file} and --config {config}",
+            hint="leave one of them out",
+        )
+    loaded, errors = read_config(file or config)
+    if errors:
+        say_all(errors)
+        raise typer.Exit(EXIT_USAGE)
+    count = sum(origin != DEFAULT for origin in loaded.origins.values())
+    settings = counted(len(loaded.origins), "setting")
+    typer.echo(f"{loaded.file or 'no file'}: right, {count} of {settings} set")
 
 
 @app.command("show")

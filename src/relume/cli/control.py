@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +68,7 @@ def control(
     """Carry Advice out on a Slurm cluster; in mode observe (the default) only say what it would do.
 
     It runs until it is told to end (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the
-    configuration is wrong; 3: with --once, Slurm or the journal could not be reached.
+    configuration is wrong; 3: with --once, Slurm, the service or the journal could not be reached.
     """
     flags: dict[str, object] = {
         "controller.mode": mode,
@@ -128,58 +128,87 @@ def install_epilog(
 def _run(config: Config, *, once: bool) -> None:
     from relume.controller.folder import ControllerFolder
     from relume.controller.loop import Controller
-    from relume.errors import ConfigError
 
     settings = config.settings.controller
+    require_partitions(settings)
+    log_to_stderr()
+    place = ControllerFolder(Path(settings.folder))
+    with doors(settings) as surroundings, closing(place) as folder:
+        folder.prepare()
+        with closing(Controller(surroundings, folder, settings)) as controller:
+            if not once:
+                controller.run(stop_on_signals())
+                return
+            done = controller.round()
+            typer.echo(f"{done.commands} commands given")
+            if done.trouble is not None:
+                raise done.trouble
+
+
+def require_partitions(settings: ControllerSettings) -> None:
+    """Refuse mode *act* without a list of partitions, in which nothing could ever be done."""
+    from relume.errors import ConfigError
+
     if settings.mode == "act" and not settings.partitions:
         raise ConfigError(
             "controller.partitions",
             found="none, in mode act",
             expected="the partitions whose jobs may be touched",
-            hint='name them, or write ["*"] for all',
+            hint='name them (--partition), or write ["*"] for all',
         )
-    folder = ControllerFolder(Path(settings.folder))
-    folder.prepare()
-    with doors(settings) as surroundings:
-        controller = Controller(surroundings, folder, settings)
-        try:
-            if once:
-                controller.round()
-            else:
-                controller.run(stop_on_signals())
-        finally:
-            controller.close()
-            folder.close()
 
 
 @contextmanager
 def doors(settings: ControllerSettings) -> Iterator[Doors]:
     """Open the doors to Slurm and to the service as configured."""
+    from relume.controller.actuator import SlurmActuator
     from relume.controller.doors import Doors
-    from relume.controller.guarded import GuardedActuator
     from relume.controller.reader import SlurmReader
     from relume.controller.service import ServiceClient
 
-    conf = Path(settings.slurm_conf) if settings.slurm_conf else None
+    conf = _slurm_conf(settings)
     client = ServiceClient(settings.service, _token(settings))
     try:
-        yield Doors(SlurmReader(slurm_conf=conf), GuardedActuator(slurm_conf=conf), client)
+        yield Doors(SlurmReader(slurm_conf=conf), SlurmActuator(slurm_conf=conf), client)
     finally:
         client.close()
 
 
-def stop_on_signals() -> Stop:
-    """Return what says when SIGTERM or SIGINT came; and let the log go to standard error."""
+def log_to_stderr() -> None:
+    """Let the log go to standard error."""
     import logging
-    import signal
-    import threading
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+
+def stop_on_signals() -> Stop:
+    """Return what says when SIGTERM or SIGINT came."""
+    import signal
+    import threading
+
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
+
+
+def _slurm_conf(settings: ControllerSettings) -> Path | None:
+    """Return the configured slurm.conf; null leaves it to the environment and to Slurm."""
+    import os
+
+    from relume.errors import ConfigError
+
+    given = settings.slurm_conf or os.environ.get("SLURM_CONF", "")
+    if given and not Path(given).is_file():
+        # Slurm's clients would look for it in the network, and say nothing for a long time.
+        raise ConfigError(
+            f"controller.slurm_conf {given}" if settings.slurm_conf else f"SLURM_CONF {given}",
+            found="no such file",
+            expected="the cluster's slurm.conf",
+            hint="mend the path, or leave both empty for Slurm's default",
+        )
+    return Path(settings.slurm_conf) if settings.slurm_conf else None
 
 
 def _token(settings: ControllerSettings) -> str | None:

@@ -7,22 +7,33 @@ from typing import Annotated
 
 import typer
 
-FolderOption = Annotated[Path, typer.Option("--folder", help="Where the logs and the report go.")]
+from relume.cli.options import named_path
+
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--folder",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Where the logs and the report go.",
+    ),
+]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Another corpus of the same kind.")]
 
 
 def demo(*, folder: FolderOption = Path("relume-demo"), seed: SeedOption = None) -> None:
     """Write a few dozen simulated attempts, diagnose them all, print the report.
 
-    Exit code 0: the report was written; 2: the folder can't be used.
+    A folder of an earlier demo is written anew; what the demo didn't write is left as it is. Exit
+    code 0: the report was written; 2: the folder can't be used.
     """
     from relume.benchmarks.demo.bench import diagnose_corpus
     from relume.benchmarks.demo.corpus import SEED
-    from relume.benchmarks.demo.report import render, write
+    from relume.benchmarks.demo.report import claim, render, write
     from relume.errors import InputError
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        claim(folder)
         labels, results = diagnose_corpus(folder / "logs", SEED if seed is None else seed)
         verdicts = [result.verdict for result in results]
         path = write(folder, labels, verdicts)

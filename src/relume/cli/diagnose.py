@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path
+from relume.cli.output import say, say_all
+from relume.records import SCHEMA_VERSION
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from relume.errors import InputError
     from relume.serve.offline import Analyzer, Diagnosed
@@ -17,26 +22,28 @@ if TYPE_CHECKING:
 EXIT_FINE = 0
 EXIT_FINDING = 1
 EXIT_USAGE = 2
+MAX_REFUSED_SHOWN = 20
+"""Bad lines of `--cases` that are named; the others are counted."""
 
 Paths = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Logs, folders (one attempt each), or - for standard input.", show_default=False
+        parser=named,
+        metavar="PATHS",
+        help="Logs, folders (one attempt each), or - for standard input.",
+        show_default=False,
     ),
 ]
 CasesOption = Annotated[
     Path | None,
-    typer.Option("--cases", help='JSON lines of {"id", "text": [lines]}; - for standard input.'),
+    typer.Option(
+        "--cases",
+        parser=named_path,
+        metavar="FILE",
+        help='JSON lines of {"id", "text": [lines]}; - for standard input.',
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 JsonLinesOption = Annotated[bool, typer.Option("--jsonl", help="One JSON record a line.")]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file (TOML).", show_default=False)
-]
-RulesOption = Annotated[
-    list[Path] | None,
-    typer.Option("--rules", help="More signature rules: a file or a folder.", show_default=False),
-]
 EngineOption = Annotated[str, typer.Option("--engine", help="hyperscan or re2: the same verdicts.")]
 
 
@@ -55,14 +62,14 @@ def diagnose(
     Exit code 0: healthy or unknown; 1: a failure was found; 2: some input can't be used, verdicts
     on the rest are printed all the same.
     """
-    from relume.errors import InputError
+    from relume.errors import InputError, counted
 
     if as_json and as_jsonl:
         raise InputError("--json and --jsonl can't be used together", hint="choose one of them")
     if cases is not None and paths:
         raise InputError(
             "--cases takes no other path",
-            found=f"{len(paths)} paths",
+            found=counted(len(paths), "path"),
             hint="give the paths in a call of their own",
         )
     if cases is None and not paths:
@@ -74,29 +81,22 @@ def diagnose(
         _write_cases(analyzer, cases, as_document=as_json)
         return
     results, refused = _diagnose_paths(analyzer, paths or [])
-    if not results:
-        _refuse(refused)
-    if as_json:
-        _write_document(results)
+    if as_json and results:
+        _write_document([_record(result) for result in results])
     elif as_jsonl:
-        _write_lines(_records(results))
+        _write_lines({"schema_version": SCHEMA_VERSION, **_record(result)} for result in results)
     else:
         _write_text(analyzer, results)
     if refused:
-        _refuse(refused)
+        say_all(refused)
+        raise typer.Exit(EXIT_USAGE)
     found = any(result.verdict.kind.is_failure for result in results)
     raise typer.Exit(EXIT_FINDING if found else EXIT_FINE)
 
 
-def _refuse(errors: list[InputError]) -> NoReturn:
-    for error in errors:
-        typer.echo(f"relume: {error}", err=True)
-    raise typer.Exit(EXIT_USAGE)
-
-
 def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     from relume.config import load_config
-    from relume.errors import InputError, did_you_mean
+    from relume.errors import InputError, did_you_mean, shown
     from relume.features.progress.user import user_format
     from relume.models.diagnosis.settings import DiagnosisSettings
     from relume.models.signatures.loader import load_catalogue
@@ -106,7 +106,7 @@ def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
     if engine not in engines:
         raise InputError(
             "unknown scan engine",
-            found=engine,
+            found=shown(engine),
             expected=" or ".join(engines),
             hint=did_you_mean(engine, engines),
         )
@@ -144,47 +144,63 @@ def _diagnose_paths(
     return results, refused
 
 
-def _diagnose_cases(analyzer: Analyzer, path: Path) -> Iterator[dict[str, object]]:
-    from relume.ingest.cases import read_cases
+def _write_cases(analyzer: Analyzer, path: Path, *, as_document: bool) -> None:
+    from relume.errors import counted
+
+    refused = _Refused()
+    records = _diagnose_cases(analyzer, path, refused)
+    if not as_document:
+        _write_lines(records)
+    elif verdicts := list(records):
+        _write_document(verdicts)
+    if refused.count:
+        say_all(refused.first)
+        if others := refused.count - len(refused.first):
+            say(f"{counted(others, 'more bad line')} in {path}")
+        raise typer.Exit(EXIT_USAGE)
+
+
+@dataclass(slots=True)
+class _Refused:
+    """Bad lines of `--cases`, the first ones with their reason: all may be bad."""
+
+    first: list[InputError] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, error: InputError) -> None:
+        self.count += 1
+        if len(self.first) < MAX_REFUSED_SHOWN:
+            self.first.append(error)
+
+
+def _diagnose_cases(
+    analyzer: Analyzer, path: Path, refused: _Refused
+) -> Iterator[dict[str, object]]:
+    """Diagnose each case for itself: a bad line hides no verdict of the others."""
+    from relume.ingest.cases import CaseRecord, read_cases
     from relume.records import case_record
 
-    # All records are read before the first verdict is printed: bad input leaves no half output.
-    for case in list(read_cases(path)):
-        yield case_record(analyzer.diagnose_lines(case.id, case.text))
+    for case in read_cases(path):
+        if isinstance(case, CaseRecord):
+            yield case_record(analyzer.diagnose_lines(case.id, case.text))
+        else:
+            refused.add(case)
 
 
-def _write_cases(analyzer: Analyzer, path: Path, *, as_document: bool) -> None:
+def _record(result: Diagnosed) -> dict[str, object]:
+    from relume.records import verdict_record
+
+    return verdict_record(result.verdict) | result.skipped.record()
+
+
+def _write_document(verdicts: list[dict[str, object]]) -> None:
     import orjson
 
-    from relume.records import SCHEMA_VERSION
-
-    records = _diagnose_cases(analyzer, path)
-    if as_document:
-        document = {"schema_version": SCHEMA_VERSION, "verdicts": list(records)}
-        sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
-    else:
-        _write_lines(records)
-
-
-def _records(results: list[Diagnosed]) -> Iterator[dict[str, object]]:
-    from relume.records import SCHEMA_VERSION, verdict_record
-
-    for result in results:
-        record = verdict_record(result.verdict, result.skipped.as_dict())
-        yield {"schema_version": SCHEMA_VERSION, **record}
-
-
-def _write_document(results: list[Diagnosed]) -> None:
-    import orjson
-
-    from relume.records import SCHEMA_VERSION, verdict_record
-
-    verdicts = [verdict_record(result.verdict, result.skipped.as_dict()) for result in results]
     document = {"schema_version": SCHEMA_VERSION, "verdicts": verdicts}
     sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _write_lines(records: Iterator[dict[str, object]]) -> None:
+def _write_lines(records: Iterable[dict[str, object]]) -> None:
     import orjson
 
     for record in records:
@@ -201,7 +217,7 @@ def _write_text(analyzer: Analyzer, results: list[Diagnosed]) -> None:
         summary = (signature.summary, signature.advice) if signature is not None else ("", "")
         if number:
             typer.echo("")
-        typer.echo(verdict_text(result.verdict, summary, result.skipped.as_dict()))
+        typer.echo(verdict_text(result.verdict, summary, result.skipped))
         if result.verdict.kind.value == "unknown":
             reason = "; ".join(result.verdict.why) or "no reason known"
-            typer.echo(f"relume: {result.verdict.attempt}: unknown: {reason}", err=True)
+            say(f"{result.verdict.attempt}: unknown: {reason}")

@@ -1,17 +1,35 @@
-"""A verdict as text for a person."""
+"""What people read: a verdict as text, and messages on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
 
 from relume.records import locator_record
-from relume.verdict import Locator, Verdict
+
+if TYPE_CHECKING:
+    from relume.errors import RelumeError
+    from relume.ingest.skips import SkipCounts
+    from relume.verdict import Locator, Verdict
 
 MAX_PROOF = 300
 """Characters of the proving line that are shown."""
 
 
-def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: Mapping[str, int]) -> str:
+def say(message: object) -> None:
+    """Print a message on standard error; names in it may be hostile, as log text is."""
+    typer.echo(f"relume: {printable(str(message))}", err=True)
+
+
+def say_all(errors: Iterable[RelumeError]) -> None:
+    """Print each error as a message of its own."""
+    for error in errors:
+        say(error)
+
+
+def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts) -> str:
     """Headline, the line that proves it, who, what to do, why, and what is missing.
 
     `summary` holds the rule's words for a person: what it means and what to do about it.
@@ -26,7 +44,8 @@ def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: Mapping[st
     rows.append(("to do", _to_do(verdict, advice)))
     rows += [("why", reason) for reason in verdict.why]
     rows += [("missing", source) for source in verdict.missing_evidence]
-    rows += [("not read", f"{count} x {reason}") for reason, count in skipped.items()]
+    rows += [("not read", words) for words in skipped.left_out()]
+    rows += [("mended", words) for words in skipped.mended()]
     return "\n".join(_rows(rows))
 
 
@@ -67,11 +86,11 @@ def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
     shown: list[str] = []
     last = ""
     for label, text in rows:
-        shown.append(f"{'' if label == last else label:>9}  {_printable(text)}")
+        shown.append(f"{'' if label == last else label:>9}  {printable(text)}")
         last = label
     return shown
 
 
-def _printable(text: str) -> str:
-    """Log text is hostile: control characters must not reach the terminal."""
+def printable(text: str) -> str:
+    """Replace control characters: log text is hostile and must not reach the terminal with them."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

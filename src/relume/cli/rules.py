@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from relume.cli.options import JsonOption, RulesOption, named_path
+from relume.cli.output import say_all
 from relume.records import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -24,11 +26,6 @@ EXIT_BAD_RULES = 2
 
 app = typer.Typer(help="Signature rules: list, test.", no_args_is_help=True, rich_markup_mode=None)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-RulesOption = Annotated[
-    list[Path] | None,
-    typer.Option("--rules", help="More rules: a file or a folder.", show_default=False),
-]
 FamilyOption = Annotated[
     str | None, typer.Option("--family", help="Only this family, such as nccl.", show_default=False)
 ]
@@ -37,7 +34,12 @@ RoleOption = Annotated[
 ]
 PathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(help="Rule files or folders of your own (TOML).", show_default=False),
+    typer.Argument(
+        parser=named_path,
+        metavar="PATHS",
+        help="Rule files or folders of your own (TOML).",
+        show_default=False,
+    ),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", help="hyperscan or re2: the same hits.")]
 
@@ -90,14 +92,13 @@ def check_rules(
 
     _known("--engine", engine, ("hyperscan", "re2"))
     signatures, errors = read_rules(paths or [])
+    say_all(errors)  # first: the report below is about the other rules only
     report = check_catalogue(Catalogue.of(signatures), _sample_parser(), prefer=engine)
     if as_json:
         _write_json(_report_record(report, errors))
     else:
         packaged = {rule.id for rule in read_rules()[0]} if paths else set[str]()
-        _write_report(report, quiet_about=packaged)
-    for error in errors:
-        typer.echo(f"relume: {error}", err=True)
+        _write_report(report, len(errors), quiet_about=packaged)
     if errors:
         raise typer.Exit(EXIT_BAD_RULES)
     raise typer.Exit(EXIT_FINDING if report.failures else 0)
@@ -111,13 +112,13 @@ def _sample_parser() -> Callable[[str], LogLine]:
 
 
 def _known(option: str, value: str, values: Iterable[str]) -> None:
-    from relume.errors import InputError, did_you_mean
+    from relume.errors import InputError, did_you_mean, shown
 
     if value not in values:
         expected = "one of " + ", ".join(sorted(values))
         raise InputError(
             f"unknown {option}",
-            found=repr(value),
+            found=shown(value),
             expected=expected,
             hint=did_you_mean(value, values),
         )
@@ -138,7 +139,9 @@ def _write_table(rules: list[Signature]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*_COLUMNS, title=f"{len(rules)} rules", title_justify="left")
+    from relume.errors import counted
+
+    table = Table(*_COLUMNS, title=counted(len(rules), "rule"), title_justify="left")
     for rule in rules:
         table.add_row(*map(escape, _cells(rule)))
     Console().print(table)
@@ -157,9 +160,13 @@ def _report_record(report: Report, errors: list[RuleError]) -> dict[str, Any]:
     return {"pass": passed, "errors": [str(error) for error in errors], **asdict(report)}
 
 
-def _write_report(report: Report, *, quiet_about: set[str]) -> None:
+def _write_report(report: Report, errors: int, *, quiet_about: set[str]) -> None:
     """Print what was found; overlaps between two rules of `quiet_about` are only counted."""
-    from relume.models.signatures.checks import describe_failure, describe_overlap
+    from relume.models.signatures.checks import (
+        describe_failure,
+        describe_overlap,
+        describe_report,
+    )
 
     for failure in report.failures:
         typer.echo(f"fail: {describe_failure(failure)}")
@@ -167,10 +174,7 @@ def _write_report(report: Report, *, quiet_about: set[str]) -> None:
         if {overlap.rule, overlap.other} <= quiet_about:
             continue
         typer.echo(f"note: {describe_overlap(overlap)}")
-    typer.echo(
-        f"{report.rules} rules, {report.samples} samples: {len(report.failures)} failures,"
-        f" {len(report.overlaps)} overlaps ({report.engine})"
-    )
+    typer.echo(describe_report(report, errors))
 
 
 def _write_json(document: dict[str, Any]) -> None:

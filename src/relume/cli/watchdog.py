@@ -28,9 +28,10 @@ def watchdog(
     """Let jobs go that Relume holds past a deadline, or while service and controller are gone.
 
     A process of its own beside `relume control`, with the same settings and folder. Exit code 0: it
-    was told to end; 2: the configuration is wrong; 3: with --once, Slurm could not be reached.
+    was told to end; 2: the configuration is wrong; 3: with --once, Slurm could not be reached, or
+    the controller's folder not be read, and the markers of the jobs had to do.
     """
-    from relume.cli.control import doors, stop_on_signals
+    from relume.cli.control import doors, log_to_stderr, require_partitions, stop_on_signals
     from relume.config import load_config
     from relume.controller.folder import ControllerFolder
     from relume.controller.watchdog import Watchdog
@@ -42,9 +43,13 @@ def watchdog(
         "controller.folder": None if folder is None else str(Path(folder).absolute()),
     }
     settings = load_config(config, flags=flags).settings.controller
+    require_partitions(settings)
+    log_to_stderr()
     with doors(settings) as surroundings:
         dog = Watchdog(surroundings, ControllerFolder(Path(settings.folder)), settings)
         if once:
             typer.echo(f"{dog.round()} jobs let go")
+            if dog.trouble is not None:
+                raise dog.trouble
         else:
             dog.run(stop_on_signals())

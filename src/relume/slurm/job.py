@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NOT_STARTED = frozenset({"PENDING", "SPECIAL_EXIT", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"})
+"""States in which a start is only what Slurm expects."""
 HELD_STATES = frozenset({"PENDING", "SPECIAL_EXIT", "REQUEUE_HOLD"})
 """States in which a job waits; whether it is held, its priority and reason say."""
 ENDED_STATES = frozenset(

@@ -11,7 +11,8 @@ form has everything. JSON keeps them apart. It has traps of its own, all handled
   are what Slurm expects of that one; nodes and submit time are still those of the old attempt;
 - `state_reason` of a job that was requeued into hold says JobHeldUser, as for a user's own hold;
   `state_description` tells them apart, and is what scontrol prints;
-- 22.05 ignores every filter and lists all jobs; later versions want ``--states=all`` for that.
+- 22.05 ignores every filter and lists all jobs (`relume.slurm.onejob` reads one); later versions
+  want ``--states=all`` for that.
 
 Source: Slurm's openapi/v0.0.37 to v0.0.38 and data_parser v0.0.39 and later; tried on 22.05.
 """
@@ -26,13 +27,12 @@ import msgspec
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError, UnreachableError
 from relume.slurm.hostlists import expand
-from relume.slurm.job import ENDED_STATES, SlurmJob
+from relume.slurm.job import ENDED_STATES, NOT_STARTED, SlurmJob
+from relume.slurm.onejob import requeued
 from relume.slurm.paths import OutputNames, output_path
 
 COMMAND = ("squeue", "--json", "--all", "--states=all")
 _SECONDS_PER_MINUTE = 60
-_REQUEUED_END_SECONDS = 20
-"""Between what clocks of two hosts differ by and the shortest time limit, a minute."""
 _STATE_FLAGS = (
     "COMPLETING",
     "CONFIGURING",
@@ -47,7 +47,6 @@ _STATE_FLAGS = (
     "STOPPED",
 )
 """Flags that stand for the whole state, the first one that is set (`job_state_string` of Slurm)."""
-_NOT_STARTED = frozenset({"PENDING", "SPECIAL_EXIT", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"})
 _NO_VALUES = frozenset({0xFFFFFFFE, 0xFFFFFFFF, 0xFFFE, 0xFFFF, 2**64 - 2, 2**64 - 1})
 _TASK_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,9}))?")
 
@@ -155,10 +154,10 @@ def task_of(record: str, job_id: str) -> bool:
 
 def _job(row: _Row, asked_at: int) -> SlurmJob:
     state = _state(row.job_state)
-    requeued = state == "COMPLETING" and _ends_later(row, asked_at)
-    started = state not in _NOT_STARTED and not requeued
+    ahead = requeued(state, _time(row.end_time), asked_at)
+    started = state not in NOT_STARTED and not ahead
     over = state in ENDED_STATES or state == "COMPLETING"
-    exit_code, signal = _exit(row.exit_code, known=over and not requeued)
+    exit_code, signal = _exit(row.exit_code, known=over and not ahead)
     user = row.user_name or str(_number(row.user_id) or 0)
     std_out, std_err = _outputs(row, user)
     limit = _number(row.time_limit)
@@ -174,8 +173,8 @@ def _job(row: _Row, asked_at: int) -> SlurmJob:
         admin_comment=row.admin_comment or None,
         submit_time=_time(row.submit_time),
         start_time=_time(row.start_time) if started else None,
-        end_time=_time(row.end_time) if over and not requeued else None,
-        restart_count=max((_number(row.restart_cnt) or 0) - requeued, 0),
+        end_time=_time(row.end_time) if over and not ahead else None,
+        restart_count=max((_number(row.restart_cnt) or 0) - ahead, 0),
         nodes=tuple(expand(row.nodes or "")),
         exclude_nodes=tuple(expand(row.excluded_nodes or "")),
         required_nodes=tuple(expand(row.required_nodes or "")),
@@ -189,15 +188,6 @@ def _job(row: _Row, asked_at: int) -> SlurmJob:
         priority=_number(row.priority),
         num_nodes=_number(row.node_count),
     )
-
-
-def _ends_later(row: _Row, asked_at: int) -> bool:
-    """Whether the end of a COMPLETING job is still to come: it is being requeued.
-
-    The end that Slurm expects of the next attempt is at least a minute away (the shortest limit).
-    """
-    end = _time(row.end_time)
-    return end is not None and end > asked_at + _REQUEUED_END_SECONDS * MICROSECONDS_PER_SECOND
 
 
 def _job_id(row: _Row) -> str:

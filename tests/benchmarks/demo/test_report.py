@@ -4,8 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from labelling import LABEL, VERDICT
-from relume.benchmarks.demo.report import render, write
+from relume.benchmarks.demo.report import claim, render, write
+from relume.errors import InputError
 from relume.verdict import Kind, Locator
 
 
@@ -30,3 +33,35 @@ def test_the_report_is_written_as_text_and_as_json(tmp_path: Path) -> None:
     assert document["simulated"] is True
     (record,) = document["verdicts"]
     assert (record["attempt"], record["culprit"]["gpu"]) == ("megatron-lost", "3")
+
+
+def test_a_new_folder_and_that_of_an_earlier_demo_may_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "demo"
+    claim(folder)
+    claim(folder)  # as after an interrupted run
+    write(folder, [LABEL], [VERDICT])
+    claim(folder)
+    (folder / "notes.txt").write_text("mine")
+    claim(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert "simulated" in (folder / "report.txt").read_text()
+
+
+@pytest.mark.parametrize("name", ["report.txt", "report.json", "logs", "logs/mine.log"])
+@pytest.mark.parametrize("content", ["", "mine\n", '{"simulated": false}'])
+def test_what_no_demo_wrote_is_not_overwritten(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"found something that no demo wrote; .*--folder"):
+        claim(tmp_path)
+    assert path.read_text() == content
+    assert not (tmp_path / "logs" / "labels.jsonl").exists()
+
+
+def test_a_report_of_somebody_else_in_a_demo_folder_is_kept(tmp_path: Path) -> None:
+    claim(tmp_path)
+    write(tmp_path, [LABEL], [VERDICT])
+    (tmp_path / "report.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"doesn't overwrite .*report\.txt"):
+        claim(tmp_path)

@@ -177,3 +177,10 @@ def test_an_unsettled_generation_never_excludes_and_generations_chain() -> None:
     assert (second.operation, second.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("n2",))
     assert second.supersedes == first.advice_id
     assert second.decided_at == 20
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_what_a_person_must_approve_is_not_decided_by_itself(*, settled: bool) -> None:
+    one = view(verdict=LOST_GPU, settled=settled)
+    advice = to_advice(decide(one, POLICY), one, generation=1, mode=Mode.APPROVE, now=10)
+    assert advice.decided_at is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,10 +135,44 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         load_catalogue([tmp_path / "gone.toml"], packaged=False)
 
 
+def test_a_file_that_never_ends_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path, tmp_path / "pipe.toml"):
+        with pytest.raises(RuleError, match=r"pipe\.toml: can't be read; found a named pipe; exp"):
+            load_catalogue([path], packaged=False)
+
+
+def test_a_rule_that_closes_one_that_is_not_there_is_refused(
+    write_rules: Write, make_rule: Make
+) -> None:
+    path = write_rules(
+        make_rule(id="'a'", closes="['b', 'cuda_oom']"), make_rule(id="'b'", closes="['cuda_om']")
+    )
+    signatures, errors = read_rules([path])
+    assert {"a", "b"} <= {signature.id for signature in signatures}
+    [error] = errors
+    assert str(error) == (
+        f"{path}: rule b: field closes; found 'cuda_om'; expected ids of rules "
+        "(`relume rules list` shows them); did you mean 'cuda_oom'?"
+    )
+
+
+def test_a_rule_that_failed_is_not_called_unknown_too(write_rules: Write, make_rule: Make) -> None:
+    path = write_rules(make_rule(id="'a'", closes="['b']"), make_rule(id="'b'", role="'rot'"))
+    _, errors = read_rules([path], packaged=False)
+    assert [error.what for error in errors] == [f"{path}: rule b: field role"]
+
+
+def test_values_are_shown_as_they_are_written_in_toml(write_rules: Write, make_rule: Make) -> None:
+    path = write_rules(make_rule(specificity="true"), make_rule(patterns="[['x']]"))
+    _, errors = read_rules([path], packaged=False)
+    assert [error.found for error in errors] == ["true", '["x"]']
+
+
 def test_bytes_that_are_no_text_are_no_rule_file(tmp_path: Path) -> None:
     path = tmp_path / "core.toml"
     path.write_bytes(b"category = '\xff'")
-    with pytest.raises(RuleError, match="not a TOML file"):
+    with pytest.raises(RuleError, match="not a TOML file; found bytes that are no UTF-8"):
         load_catalogue([path], packaged=False)
 
 
@@ -155,7 +190,7 @@ def test_reads_on_after_an_error_and_counts_the_rest(write_rules: Write, make_ru
     signatures, errors = read_rules([path], packaged=False)
     assert [signature.id for signature in signatures] == ["good"]
     assert len(errors) == 2
-    with pytest.raises(RuleError, match="and 1 more errors"):
+    with pytest.raises(RuleError, match="and 1 more error: see `relume rules test`"):
         load_catalogue([path], packaged=False)
 
 

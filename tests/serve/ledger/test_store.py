@@ -12,8 +12,9 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from advising import make_advice
+from relume import filesystems
 from relume.errors import ConfigError, UnreachableError
-from relume.serve.ledger import Ledger, location, sqlite_url
+from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.ledger import store as store_module
 from relume.serve.ledger.store import Store
 from relume.serve.ledger.tables import CURSORS
@@ -108,7 +109,7 @@ def test_a_network_filesystem_is_refused_before_anything_is_written(
 ) -> None:
     table = file.parents[1] / "mounts"
     table.write_text(f"x {file.parents[1].resolve()} nfs4 rw 0 0\n")
-    monkeypatch.setattr(location.require_local, "__defaults__", (table,))
+    monkeypatch.setattr(filesystems, "MOUNTS", table)
     with pytest.raises(ConfigError, match="type nfs4"):
         Store.open(sqlite_url(file))
     assert not file.exists()

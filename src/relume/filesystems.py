@@ -26,7 +26,7 @@ NETWORK_FILESYSTEMS = frozenset(
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-def require_local(folder: Path, mounts: Path = MOUNTS) -> None:
+def require_local(folder: Path, what: str) -> None:
     """Refuse a folder that lies on a network or cluster filesystem.
 
     SQLite's write-ahead log needs shared memory between all of its users, which only a filesystem
@@ -36,8 +36,8 @@ def require_local(folder: Path, mounts: Path = MOUNTS) -> None:
     ----------
     folder
         Links are followed.
-    mounts
-        The kernel's table of what is mounted where.
+    what
+        What people call the folder: its setting, or what is in it.
 
     Raises
     ------
@@ -48,20 +48,20 @@ def require_local(folder: Path, mounts: Path = MOUNTS) -> None:
     with suppress(OSError):  # looking into it makes an automounter mount what it has to
         os.scandir(folder).close()
     try:
-        text = mounts.read_text(errors="surrogateescape")
+        text = MOUNTS.read_text(errors="surrogateescape")
     except OSError as error:
         raise ConfigError(
-            f"data folder {folder}",
+            f"{what} {folder}",
             found=str(error),
             expected="the kernel's table of mounts, to see that the folder is not on a network",
         ) from error
     kind = filesystem_type(folder, text)
     if kind is not None and kind.removeprefix("fuse.") in NETWORK_FILESYSTEMS:
         raise ConfigError(
-            f"data folder {folder}",
+            f"{what} {folder}",
             found=f"a filesystem of type {kind}, shared over a network",
-            expected="a disk of this machine: a SQLite ledger would corrupt there",
-            hint="choose another data folder; telemetry may stay on the shared filesystem",
+            expected="a disk of this machine: SQLite's write-ahead log corrupts there",
+            hint="choose another folder; telemetry may stay on the shared filesystem",
         )
 
 

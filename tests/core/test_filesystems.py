@@ -1,4 +1,4 @@
-"""Where a ledger may lie: on a disk of this machine."""
+"""Where a SQLite file may lie: on a disk of this machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from relume import filesystems
 from relume.errors import ConfigError
-from relume.serve.ledger.location import NETWORK_FILESYSTEMS, filesystem_type, require_local
+from relume.filesystems import NETWORK_FILESYSTEMS, filesystem_type, require_local
 
 TABLE = r"""
 /dev/sda1 / ext4 rw,relatime 0 0
@@ -42,36 +43,44 @@ def test_what_no_line_covers_is_not_known() -> None:
     assert filesystem_type(Path("/x"), "/dev/sda1 /home ext4 rw 0 0\n") is None
 
 
-def mounts(tmp_path: Path, kind: str) -> Path:
-    """A table in which `tmp_path` is a mount of this type."""
+def mount(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, at: Path) -> None:
+    """Let the kernel say that `at` is a mount of this type: such a one can't be made here."""
     table = tmp_path / "mounts"
-    table.write_text(f"/dev/sda1 / ext4 rw 0 0\nx {tmp_path.resolve()} {kind} rw 0 0\n")
-    return table
+    table.write_text(f"/dev/sda1 / ext4 rw 0 0\nx {at.resolve()} {kind} rw 0 0\n")
+    monkeypatch.setattr(filesystems, "MOUNTS", table)
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "fuseblk"])
-def test_a_disk_of_this_machine_passes(tmp_path: Path, kind: str) -> None:
-    require_local(tmp_path, mounts(tmp_path, kind))
+def test_a_disk_of_this_machine_passes(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount(tmp_path, kind, monkeypatch, tmp_path)
+    require_local(tmp_path, "data folder")
 
 
 @pytest.mark.parametrize("kind", sorted(NETWORK_FILESYSTEMS | {"fuse.sshfs", "fuse.glusterfs"}))
-def test_a_network_filesystem_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_network_filesystem_is_refused(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "relume"
     folder.mkdir()
-    with pytest.raises(ConfigError, match=rf"type {kind}, shared.*choose another data folder"):
-        require_local(folder, mounts(tmp_path, kind))
+    mount(tmp_path, kind, monkeypatch, tmp_path)
+    with pytest.raises(ConfigError, match=rf"data folder .*type {kind}, shared.*another folder"):
+        require_local(folder, "data folder")
 
 
-def test_links_are_followed(tmp_path: Path) -> None:
+def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shared").mkdir()
     link = tmp_path / "local"
     link.symlink_to(tmp_path / "shared")
-    table = tmp_path / "mounts"
-    table.write_text(f"/dev/sda1 / ext4 rw 0 0\nx {tmp_path.resolve() / 'shared'} cifs rw 0 0\n")
+    mount(tmp_path, "cifs", monkeypatch, tmp_path / "shared")
     with pytest.raises(ConfigError, match="cifs"):
-        require_local(link, table)
+        require_local(link, "data folder")
 
 
-def test_without_a_table_of_mounts_nothing_is_known_so_it_is_refused(tmp_path: Path) -> None:
+def test_without_a_table_of_mounts_nothing_is_known_so_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filesystems, "MOUNTS", tmp_path / "missing")
     with pytest.raises(ConfigError, match="table of mounts"):
-        require_local(tmp_path, tmp_path / "missing")
+        require_local(tmp_path, "data folder")

@@ -1,0 +1,50 @@
+"""Files that a person names: whether reading one would ever end."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_NULL = Path("/dev/null")
+_DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
+_STDIN = "/dev/stdin"
+
+
+def special_kind(path: Path) -> str | None:
+    """Say which kind of special file `path` is, null for what can be read to its end.
+
+    A pipe waits for somebody to write, for ever perhaps, and a device such as ``/dev/zero`` has no
+    end. Null for files, folders and ``/dev/null``, and for a pipe or terminal that the caller has
+    already opened for us and names by its descriptor: ``/dev/stdin``, and ``/dev/fd/63`` of a
+    shell's process substitution.
+
+    Raises
+    ------
+    OSError
+        When there is no such file.
+
+    Examples
+    --------
+    >>> special_kind(Path("/dev/zero")), special_kind(Path("/dev/null")), special_kind(Path("/"))
+    ('a device', None, None)
+    """
+    mode = path.stat().st_mode
+    kind = next((words for is_kind, words in _KINDS if is_kind(mode)), None)
+    if kind is None or path.resolve() == _NULL or _is_handed_over(path, mode):
+        return None
+    return kind
+
+
+def _is_handed_over(path: Path, mode: int) -> bool:
+    if str(path) != _STDIN and not str(path).startswith(_DESCRIPTORS):
+        return False
+    if not stat.S_ISCHR(mode):
+        return stat.S_ISFIFO(mode)
+    with path.open("rb", buffering=0) as stream:
+        return stream.isatty()
