@@ -73,8 +73,9 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         "loop",
-        "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine",
-        "none (PyTorch from `make torch`; installs Slurm where it may; 20 minutes)",
+        "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine "
+        "(needs `make torch`; takes 25 minutes)",
+        "none",
         "relume.benchmarks.loop.bench",
         has_quick=True,
     ),
