@@ -45,7 +45,7 @@ class Pool:
     watch: AdviceWatch
     at_once: int = 5
     apart_seconds: float = 3.0
-    seconds: float = 300.0
+    seconds: float = 600.0
     patience_seconds: float = 20.0
     _running: list[_Running] = field(default_factory=list)
 

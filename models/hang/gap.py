@@ -30,10 +30,17 @@ class GapSettings:
         Suspicion when the silence exceeds both this and so many times the usual gap.
     actionable_seconds, actionable_ratio
         Actionable when it exceeds both this and this multiple of the longest gap ever seen in the
-        phase.
+        phase. More than the 90 s of DESIGN 4.3 as long as nothing is learned from earlier attempts:
+        the first checkpoint that says nothing of itself must not be taken for a hang.
+    few_gaps, few_gaps_seconds
+        With fewer gaps than these nothing is known of a job's pace, and the least actionable
+        silence is the latter: it may print a step every ten minutes.
     startup_seconds
         Silence before the first step that counts as a suspicion; it is never actionable alone,
         since loading and compiling can take arbitrarily long.
+    unsure_seconds
+        What counts as quiet after a failure line while the pace isn't known, or before the first
+        step.
     phase_seconds
         The least silence that is actionable in a phase with legal pauses (evaluation, checkpoint)
         of which no gap was seen yet.
@@ -44,9 +51,12 @@ class GapSettings:
 
     suspicion_seconds: float = 30.0
     suspicion_gaps: float = 3.0
-    actionable_seconds: float = 90.0
+    actionable_seconds: float = 300.0
     actionable_ratio: float = 1.5
+    few_gaps: int = 3
+    few_gaps_seconds: float = 1800.0
     startup_seconds: float = 1800.0
+    unsure_seconds: float = 300.0
     phase_seconds: float = 3600.0
     talking_seconds: float = 1800.0
 
@@ -93,7 +103,7 @@ class GapDetector:
     ...     _ = detector.progress(second * MICROSECONDS, "train")
     >>> detector.advance(60 * MICROSECONDS)[0].level.value
     'suspicion'
-    >>> detector.advance(120 * MICROSECONDS)[0].level.value
+    >>> detector.advance(320 * MICROSECONDS)[0].level.value
     'actionable'
     """
 
@@ -140,8 +150,10 @@ class GapDetector:
         since = self.last_progress
         if since is None:
             since = max(self.started_at or 0, self.last_line or 0)
-        usual = self.gaps.get(self.phase, PhaseGaps()).median_seconds
-        seconds = max(self.settings.suspicion_seconds, self.settings.suspicion_gaps * usual)
+        known = self.gaps.get("train", PhaseGaps())
+        is_paced = self.last_progress is not None and known.count >= self.settings.few_gaps
+        least = self.settings.suspicion_seconds if is_paced else self.settings.unsure_seconds
+        seconds = max(least, self.settings.suspicion_gaps * known.median_seconds)
         return event_time - since > seconds * MICROSECONDS
 
     def enter(self, phase: str) -> list[HangDetection]:
@@ -165,7 +177,9 @@ class GapDetector:
         gap = (event_time - self.last_progress) / MICROSECONDS
         known = self.gaps.get(self.phase, PhaseGaps())
         s = self.settings
-        least = s.actionable_seconds if known.count or self.phase == "train" else s.phase_seconds
+        least = s.actionable_seconds
+        if known.count < s.few_gaps:
+            least = s.few_gaps_seconds if self.phase == "train" else s.phase_seconds
         actionable = max(least, s.actionable_ratio * known.longest_seconds)
         if self._talks(event_time, least):
             actionable = max(actionable, s.talking_seconds)

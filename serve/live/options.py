@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relume.advice import Mode
+from relume.models.hang.gap import GapSettings
 from relume.models.policy.view import Policy
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings
@@ -58,6 +59,7 @@ class RunnerOptions:
                     advice_seconds=policy.advice_seconds,
                 ),
                 diagnosis=diagnosis_of(settings),
+                gaps=GapSettings(actionable_seconds=serve.hang_seconds),
                 mode=Mode(serve.mode),
                 settle_seconds=serve.settle_seconds,
             ),

@@ -15,7 +15,7 @@ from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import JOB_STREAMS, SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.hang.gap import GapDetector, HangDetection, Level
+from relume.models.hang.gap import GapDetector, GapSettings, HangDetection, Level
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
@@ -74,11 +74,13 @@ class JobFacts:
 class WatchSettings:
     """How decisions are made.
 
-    The policy, thresholds of the diagnosis, the mode, and how long a first sign is left to settle.
+    The policy, thresholds of the diagnosis and of hangs, the mode, and how long a first sign is
+    left to settle.
     """
 
     policy: Policy = field(default_factory=Policy)
     diagnosis: DiagnosisSettings = field(default_factory=DiagnosisSettings)
+    gaps: GapSettings = field(default_factory=GapSettings)
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 
@@ -121,7 +123,7 @@ class AttemptWatch:
         self._is_degraded = False
         self._wishes = wishes or JobWishes()
         self._settings = settings or WatchSettings()
-        self._gaps = GapDetector()
+        self._gaps = GapDetector(self._settings.gaps)
         self._hang: HangDetection | None = None
         self._started_at: int | None = None
         self._seen_steps = 0

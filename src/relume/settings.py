@@ -170,6 +170,13 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
+    hang_seconds: float = Field(default=300.0, ge=30, le=86400)
+    """The least time without a new step that is called a hang.
+
+    It must also be 1.5 times the longest ever seen in that job. The default spares a first
+    checkpoint or evaluation that says nothing of itself; lower finds hangs sooner and takes more of
+    such pauses for one. PyTorch's own timer needs 600 s."""
+
     tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
     """How often logs are looked at and jobs judged.
 

@@ -26,14 +26,34 @@ def levels(detector: GapDetector, begin: int, seconds: int) -> list[tuple[int, s
     ]
 
 
-def test_a_fast_job_is_suspected_after_30_and_actionable_after_90_seconds() -> None:
+def test_a_fast_job_is_suspected_after_half_a_minute_and_actionable_after_five() -> None:
     detector, now = trained(1.0)
+    assert levels(detector, now, 400) == [(31, "suspicion"), (301, "actionable")]
+
+
+def test_a_site_may_be_quicker() -> None:
+    detector, now = trained(1.0, actionable_seconds=90.0)
     assert levels(detector, now, 300) == [(31, "suspicion"), (91, "actionable")]
 
 
 def test_a_slow_job_gets_its_own_thresholds() -> None:
-    detector, now = trained(100.0)
-    assert levels(detector, now, 400) == [(151, "actionable")]
+    detector, now = trained(400.0)
+    assert levels(detector, now, 1000) == [(601, "actionable")]
+
+
+def test_a_job_whose_pace_is_not_known_yet_may_be_slow() -> None:
+    detector, now = trained(1.0, steps=3)
+    assert [level for _, level in levels(detector, now, 1800)] == ["suspicion"]
+    assert [level for _, level in levels(detector, now, 1900)] == ["actionable"]
+
+
+def test_quiet_is_what_is_long_for_the_job() -> None:
+    detector, now = trained(60.0)
+    assert not detector.is_quiet(now + 180 * MICROSECONDS)
+    assert detector.is_quiet(now + 181 * MICROSECONDS)
+    fresh, now = trained(1.0, steps=2)
+    assert not fresh.is_quiet(now + 300 * MICROSECONDS)
+    assert fresh.is_quiet(now + 301 * MICROSECONDS)
 
 
 def test_a_pause_seen_before_is_no_hang() -> None:

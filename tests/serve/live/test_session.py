@@ -384,5 +384,5 @@ def test_the_time_in_which_nobody_looked_is_no_hang(live: Live) -> None:
     live.clock.advance(3600)
     live.restart()
     live.tell(live.job())
-    live.tick(80)
+    live.tick(290)
     assert live.advice() == []

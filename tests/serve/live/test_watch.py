@@ -114,7 +114,7 @@ def test_what_nobody_looked_at_is_no_hang() -> None:
     story.pass_time(600)
     assert story.advice == []
     story.watch.note_source("log", healthy=True, event_time=story.now)
-    story.pass_time(80)
+    story.pass_time(290)
     assert story.advice == []
     story.pass_time(20)
     assert [a.kind for a in story.advice] == [Kind.HANG]
@@ -171,7 +171,7 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
     story = Story()
     story.train(40)
-    story.pass_time(85)
+    story.pass_time(295)
     assert story.advice == []
     story.pass_time(60)
     assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
@@ -185,7 +185,7 @@ def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
 def test_the_end_that_was_advised_is_no_other_finding(state: str, why: str) -> None:
     story = Story()
     story.train(40)
-    story.pass_time(145)
+    story.pass_time(345)
     story.say(
         f"slurmstepd: error: *** STEP 7.0 ON gpu-a01 CANCELLED AT 2026-01-02T03:04:05 DUE TO {why} ***",
         f"slurmstepd: error: *** JOB 7 ON gpu-a01 CANCELLED AT 2026-01-02T03:04:05 DUE TO {why} ***",
