@@ -87,9 +87,11 @@ class PhaseGaps:
         self.longest_seconds = max(self.longest_seconds, seconds)
         if self.count == 1:
             self.median_seconds = seconds
-        else:
-            step = 0.1 * max(self.median_seconds, 1e-3)
-            self.median_seconds += step if seconds > self.median_seconds else -step
+            return
+        # By a tenth of itself, but not past the gap: an even pace is met exactly.
+        step = 0.1 * max(self.median_seconds, 1e-3)
+        distance = seconds - self.median_seconds
+        self.median_seconds += max(-step, min(step, distance))
 
 
 @dataclass(slots=True)
