@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from fastapi import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY_BYTES = 4 * 1024 * 1024
-"""The largest body that is taken: a snapshot of about 6000 jobs on 8 nodes each."""
+MAX_BODY_BYTES = 64 * 1024 * 1024
+"""The largest body that is taken: a snapshot of about 100,000 jobs on 8 nodes each."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Read only; open to whoever reaches the service, which is the machine itself by default."""
 _TOO_LARGE = f"the body is larger than {MAX_BODY_BYTES} bytes, the most that is taken"
