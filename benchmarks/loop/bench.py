@@ -103,7 +103,8 @@ def _find(folder: Path, python: Path, runs: int, moments: int) -> Findings:
         observed = _run_scenarios(pool, (scenarios.OBSERVED,), runs)
         site.control.require()
         observed_commands = len(changing(site.commands())) - before
-        site.switch_controller("act")
+        # A controller that found no service tries again soon, and the next kill needn't wait.
+        site.switch_controller("act", "--interval", "2")
         findings = _kill_relume(site, watch, moments)
         findings.runs = acted_on | observed
         findings.observed_commands = observed_commands

@@ -13,12 +13,12 @@ from relume.clock import Clock, SystemClock
 from relume.errors import RelumeError, UnreachableError
 
 TARGETS = ("serve", "control", "both")
-WAITS_SECONDS = (0.0, 6.0)
+WAITS_SECONDS = (0.0, 4.0)
 """Between two kills, counted from when Relume works again, so that it gets somewhere."""
-EARLY_SHARE = 0.25
+EARLY_SHARE = 0.35
 """So many kills don't wait for that: they hit a start, or what was left half done by the last."""
 _READY_SECONDS = 120.0
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,10 +111,10 @@ class Site:
         """Return what controller and helper have asked Slurm for so far."""
         return asked.read(self._asked_log)
 
-    def switch_controller(self, mode: str) -> None:
-        """Start the controller again in another mode."""
+    def switch_controller(self, mode: str, *options: str) -> None:
+        """Start the controller again in another mode, and with other options if given."""
         self.control.stop()
-        self.control = self._make_control(mode)
+        self.control = self._make_control(mode, *options)
         self._stack.callback(self.control.stop)
         self.control.start()
 
@@ -225,8 +225,8 @@ class Site:
         if done.returncode:
             raise UnreachableError("relume control install-epilog", found=done.stderr.strip())
 
-    def _make_control(self, mode: str) -> Daemon:
-        return self._daemon("control", "--mode", mode)
+    def _make_control(self, mode: str, *options: str) -> Daemon:
+        return self._daemon("control", "--mode", mode, *options)
 
     def _daemon(self, verb: str, *words: str) -> Daemon:
         path = os.environ.get("PATH", os.defpath)
