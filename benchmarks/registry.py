@@ -74,7 +74,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench(
         "loop",
         "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine "
-        "(needs `make torch`; takes 25 minutes)",
+        "(needs `make torch`; takes half an hour)",
         "none",
         "relume.benchmarks.loop.bench",
         has_quick=True,

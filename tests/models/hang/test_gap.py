@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relume.models.hang.gap import MICROSECONDS, GapDetector, GapSettings, Level
 
 
-def trained(gap: float, steps: int = 30, **settings: float) -> tuple[GapDetector, int]:
+def trained(gap: float, steps: int = 30, **settings: Any) -> tuple[GapDetector, int]:
     detector = GapDetector(GapSettings(**settings))
     detector.start(0)
     now = 0
