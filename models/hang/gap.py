@@ -145,18 +145,27 @@ class GapDetector:
         self.reported = None
 
     def is_quiet(self, event_time: int) -> bool:
-        """Whether there was no step for suspiciously long; before the first one, not even a line.
+        """Whether neither a step nor any other line came for suspiciously long.
 
-        It is the second signal that a failure line of a running job needs.
+        It is the second signal that a failure line of a running job needs. In a phase with legal
+        pauses it takes as long as for a hang.
         """
-        since = self.last_progress
-        if since is None:
-            since = max(self.started_at or 0, self.last_line or 0)
-        known = self.gaps.get("train", PhaseGaps())
-        is_paced = self.last_progress is not None and known.count >= self.settings.few_gaps
-        least = self.settings.suspicion_seconds if is_paced else self.settings.unsure_seconds
-        seconds = max(least, self.settings.suspicion_gaps * known.median_seconds)
-        return event_time - since > seconds * MICROSECONDS
+        s, known = self.settings, self.gaps.get("train", PhaseGaps())
+        spoke = max(self.started_at or 0, self.last_progress or 0, self.last_line or 0)
+        is_paced = self.last_progress is not None and known.count >= s.few_gaps
+        seconds = s.suspicion_seconds if is_paced else s.unsure_seconds
+        seconds = max(seconds, s.suspicion_gaps * known.median_seconds)
+        if self.last_progress is not None and self.phase != "train":
+            seconds = max(seconds, self._patience(self.gaps.get(self.phase, PhaseGaps())))
+        return event_time - spoke > seconds * MICROSECONDS
+
+    def _patience(self, known: PhaseGaps) -> float:
+        """Seconds without a step that are actionable in the present phase."""
+        s = self.settings
+        least = s.actionable_seconds
+        if known.count < s.few_gaps:
+            least = s.few_gaps_seconds if self.phase == "train" else s.phase_seconds
+        return max(least, s.actionable_ratio * known.longest_seconds)
 
     def enter(self, phase: str) -> list[HangDetection]:
         """Take the begin of a phase with legal pauses, such as a checkpoint."""
@@ -179,11 +188,8 @@ class GapDetector:
         gap = (event_time - self.last_progress) / MICROSECONDS
         known = self.gaps.get(self.phase, PhaseGaps())
         s = self.settings
-        least = s.actionable_seconds
-        if known.count < s.few_gaps:
-            least = s.few_gaps_seconds if self.phase == "train" else s.phase_seconds
-        actionable = max(least, s.actionable_ratio * known.longest_seconds)
-        if self._talks(event_time, least):
+        actionable = self._patience(known)
+        if self._talks(event_time, s.actionable_seconds):
             actionable = max(actionable, s.talking_seconds)
         suspicion = max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
         for level, threshold in ((Level.ACTIONABLE, actionable), (Level.SUSPICION, suspicion)):

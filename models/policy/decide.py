@@ -35,11 +35,14 @@ def decide(view: PolicyView, policy: Policy) -> Decision:
 
 
 def counted_tries(view: PolicyView) -> int:
-    """Earlier attempts that were tries: those that did not pass the step before them."""
+    """Earlier attempts that were tries: those that failed, and did not pass the step before them.
+
+    What goes on beside this attempt, ended well, or was requeued by somebody was no try.
+    """
     tries, best = 0, None
     for past in sorted(view.history, key=lambda p: p.restart_count):
         advanced = past.last_step is not None and (best is None or past.last_step > best)
-        tries += not advanced
+        tries += past.fingerprint is not None and not advanced
         best = max(best if best is not None else -1, past.last_step or -1)
     return tries
 
@@ -68,7 +71,7 @@ _Found = tuple[Operation, str, str] | None
 def _no_failure_ended(view: PolicyView, _: Policy) -> _Found:
     """What the scheduler or a person ended, and what Slurm requeues, is left alone."""
     state = view.scheduler_state
-    if state in _NOT_FAILURES and not _died_by_itself(view):
+    if state in _NOT_FAILURES:
         return Operation.OBSERVE, "scheduler_end", f"the scheduler says {state}: no failure"
     if view.ended and state == UNKNOWN_STATE:
         return Operation.OBSERVE, "unknown_state", "nobody can tell how it ended"
@@ -120,17 +123,14 @@ def _restart(view: PolicyView, _: Policy) -> _Found:
 _RULES = (_no_failure_ended, _nothing_seen, _identical, _hang, _network, _restart)
 
 
-def _died_by_itself(view: PolicyView) -> bool:
-    return view.verdict.kind is Kind.CRASH and view.verdict.domain is not Domain.SCHEDULER
-
-
 def _repeats(view: PolicyView, times: int) -> bool:
     """Whether the workload fails identically for the `times`-th time in a row, no step is new."""
     if view.verdict.domain is not Domain.WORKLOAD or not view.wishes.stop_on_repeat:
         return False
-    if view.verdict.retry is Retry.YES or len(view.history) < times - 1:
+    failed = [past for past in view.history if past.fingerprint is not None]
+    if view.verdict.retry is Retry.YES or len(failed) < times - 1:
         return False
-    last = sorted(view.history, key=lambda past: past.restart_count)[-(times - 1) :]
+    last = sorted(failed, key=lambda past: past.restart_count)[-(times - 1) :]
     steps = [*(past.last_step for past in last), view.last_step]
     advanced = any(
         after is not None and (before is None or after > before)

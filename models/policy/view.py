@@ -46,7 +46,10 @@ class JobWishes:
 
 @dataclass(frozen=True, slots=True)
 class PastAttempt:
-    """How an earlier attempt of the run ended; null steps when none were seen."""
+    """How an earlier attempt of the run ended; null steps when none were seen.
+
+    `fingerprint` is null for one that didn't fail.
+    """
 
     restart_count: int
     fingerprint: str | None

@@ -63,8 +63,8 @@ class Bookkeeper:
         """Write what the scheduler says of attempts, with what is known of their logs."""
         self.ledger.put_attempts([self._full(record) for record in records])
 
-    def publish(self) -> None:
-        """Write what is due: everything that led to it is durable by now.
+    def publish(self, now: int) -> None:
+        """Write what is due at `now`: everything that led to it is durable.
 
         Raises
         ------
@@ -85,6 +85,9 @@ class Bookkeeper:
             record = self.ledger.get_attempt(name)
             if record is not None:
                 self.ledger.put_attempt(_with_logs(record, watch, self.landed_bytes(name)))
+            if name in self.retired:
+                self._note_progress(watch, now)  # it may have been seen and over in one moment
+                self._restored.discard(name)
             del self._unsaved[name]
 
     def recover(self) -> list[AttemptRecord]:
@@ -101,14 +104,18 @@ class Bookkeeper:
 
     def note_progress(self, now: int) -> None:
         """Write down the first new step of restarted attempts."""
-        for name, watch in self.judge.watches.items():
-            restarted = watch.attempt.restart_count > 0
-            if restarted and name not in self._restored and watch.has_new_progress:
-                cause = self.ledger.newest(str(_before(watch.attempt)))
-                advice_id = None if cause is None else cause.advice_id
-                milestone = Milestone.PROGRESS_RESTORED
-                self.ledger.put_milestone(name, milestone, event_time=now, advice_id=advice_id)
-                self._restored.add(name)
+        for watch in self.judge.watches.values():
+            self._note_progress(watch, now)
+
+    def _note_progress(self, watch: AttemptWatch, now: int) -> None:
+        name = str(watch.attempt)
+        restarted = watch.attempt.restart_count > 0
+        if restarted and name not in self._restored and watch.has_new_progress:
+            cause = self.ledger.newest(str(_before(watch.attempt)))
+            advice_id = None if cause is None else cause.advice_id
+            milestone = Milestone.PROGRESS_RESTORED
+            self.ledger.put_milestone(name, milestone, event_time=now, advice_id=advice_id)
+            self._restored.add(name)
 
     def view(self, record: AttemptRecord) -> AttemptView:
         """Return an attempt as the API shows it."""
@@ -160,7 +167,6 @@ class Bookkeeper:
         self._unsaved[name] = watch
         self.retired.append(name)
         self._complete.discard(name)
-        self._restored.discard(name)
 
     def _is_done(self, attempt: str) -> bool:
         """Whether the ledger holds all there is to say: it ended, was read up and decided about."""

@@ -8,7 +8,7 @@ said whose it is. See `docs/formats/tailing.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from relume.clock import MICROSECONDS_PER_SECOND
@@ -21,6 +21,8 @@ from relume.serve.live.joblog import JobLog, Kept
 from relume.serve.live.judge import LOG_ENDED, log_source
 from relume.verdict import Health
 
+PAUSED = "truncated; whose it is from here on, the scheduler has to say"
+SHARED = "two jobs write to the same file: nobody can tell whose a line is"
 FINISH_SECONDS = 60.0
 """How long the end of an ended attempt's log is tried to be read."""
 
@@ -53,6 +55,8 @@ class JobLogs:
     _logs: dict[str, JobLog] = field(default_factory=dict)
     _ending: dict[str, _Ending] = field(default_factory=dict)
     _next: dict[str, _Successor] = field(default_factory=dict)
+    _shared: dict[str, set[str]] = field(default_factory=dict)
+    _untold: list[tuple[str, str]] = field(default_factory=list)
     _noted: dict[str, Kept] = field(default_factory=dict)
     positions: dict[str, str | None] = field(default_factory=dict)
 
@@ -62,16 +66,44 @@ class JobLogs:
     def reads(self, attempt: str, path: str) -> bool:
         """Whether `path` is, or was last, read for `attempt`."""
         log = self._logs.get(path)
-        return log is not None and log.attempt == attempt
+        mine = log is not None and log.attempt == attempt
+        return mine or attempt in self._shared.get(path, ())
 
     def follow(self, attempt: str, path: str, stream: str, opener: Opener) -> None:
         """Read `path` for an attempt that doesn't yet, as soon as the one before is read up."""
         before = self._logs.get(path)
+        if before is not None and self._is_shared(before, attempt):
+            return
         self._next[path] = _Successor(attempt, stream, opener)
         if before is not None and not before.is_over:
             self.end(before.attempt, 0)  # somebody else writes there now: there is no time left
         else:
             self._begin(path)
+
+    def _is_shared(self, before: JobLog, attempt: str) -> bool:
+        """Whether another job writes to the file as well; then nobody can tell whose a line is."""
+        both_run = not before.is_over and before.attempt not in self._ending
+        if both_run and job_of(before.attempt) != job_of(attempt):
+            before.give_up(SHARED)
+            self._shared[before.path] = {before.attempt}
+            self._untold += [(before.attempt, before.path)]
+        if before.path not in self._shared:
+            return False
+        self._shared[before.path].add(attempt)
+        self._untold += [(attempt, before.path)]
+        return True
+
+    def _tell_shared(self, now: int) -> Iterator[SourceStatus]:
+        told, self._untold = self._untold, []
+        for attempt, path in told:
+            yield SourceStatus(
+                source=log_source(attempt, path),
+                cluster=self.cluster,
+                event_time=now,
+                observed_at=now,
+                status=Health.UNHEALTHY,
+                reason=SHARED,
+            )
 
     def still_running(self, attempt: str, path: str, asked_at: int) -> None:
         """Take that the attempt ran at `asked_at`: what was truncated before is still its own."""
@@ -86,6 +118,7 @@ class JobLogs:
 
     def poll(self, now: int) -> Iterator[Landing]:
         """Yield what is new: lines, and changes of how the logs are."""
+        yield from self._tell_shared(now)
         yield from self._poll_running(now)
         for attempt in list(self._ending):
             yield from self._finish(attempt, now)
@@ -97,6 +130,7 @@ class JobLogs:
             if log.attempt in gone and log.is_over:
                 del self._logs[path]
                 self._noted.pop(file_source(path), None)
+                self._shared.pop(path, None)
                 self.positions[file_source(path)] = None
         for source, text in list(self.resumed.items()):
             if Kept.from_text(text).attempt in gone:
@@ -158,7 +192,8 @@ class JobLogs:
     def _told_end(self, attempt: str, logs: list[JobLog], now: int) -> SourceStatus:
         reason = next((log.reason for log in logs if log.reason is not None), None)
         if not logs:
-            reason = "Slurm names no output file"
+            is_shared = any(attempt in sharers for sharers in self._shared.values())
+            reason = SHARED if is_shared else "Slurm names no output file"
         return SourceStatus(
             source=log_source(attempt),
             cluster=self.cluster,
@@ -180,6 +215,8 @@ class JobLogs:
         self._note(log)
         source = log_source(log.attempt, log.path)
         status = result.status(source, cluster=self.cluster, observed_at=now)
+        if log.paused_at is not None:  # not read any further for now: that is no silence
+            status = replace(status, status=Health.UNKNOWN, reason=PAUSED)
         if log.told != (status.status, status.reason):
             log.told = (status.status, status.reason)
             yield status
@@ -194,6 +231,15 @@ class JobLogs:
 def file_source(path: str) -> str:
     """Name under which the position of an output file is kept in the lake."""
     return f"file {path}"
+
+
+def job_of(attempt: str) -> str:
+    """Return the job of an attempt, in the text form.
+
+    >>> job_of("lab/7@1767323045.2")
+    'lab/7@1767323045'
+    """
+    return attempt.rpartition(".")[0]
 
 
 def job_paths(std_out: str | None, std_err: str | None) -> list[tuple[str, str]]:

@@ -27,11 +27,14 @@ class Kept:
     mark
         The end of the attempt before, as long as nothing was read for this one; of an attempt that
         is over, its own. Null while an attempt is being read.
+    is_paused
+        Whether a truncation was seen that may be the next attempt's.
     """
 
     attempt: str
     position: TailPosition
     mark: EndMark | None = None
+    is_paused: bool = False
 
     def to_text(self) -> str:
         """Return the JSON form."""
@@ -94,6 +97,8 @@ class JobLog:
         position = None if before is None else before.position
         is_new = before is None or before.attempt != attempt
         self._fresh = is_new or self._mark is not None
+        if before is not None and before.is_paused and not is_new:
+            self.paused_at = 0
         self._tailer = Tailer(path, position, opener=opener)
 
     @property
@@ -103,7 +108,9 @@ class JobLog:
 
     def kept(self) -> Kept:
         """Return what has to be kept of it."""
-        return Kept(self.attempt, self._tailer.position, self._mark)
+        return Kept(
+            self.attempt, self._tailer.position, self._mark, is_paused=self.paused_at is not None
+        )
 
     def poll(self, max_bytes: int, now: int) -> TailResult | None:
         """Read what is new; null when nothing of it is known to be the attempt's.
@@ -124,9 +131,11 @@ class JobLog:
         `has_successor` says that another attempt writes there by now, `overdue` that it was tried
         for long enough.
         """
-        if self.paused_at is not None or self._is_of_before():
+        is_next_ones = self.paused_at is not None and has_successor
+        if is_next_ones or self._is_of_before():
             self.give_up(None)
             return None
+        self.paused_at = None  # nobody else came: it truncated its own log
         result = self._tailer.finish()
         truncated = TailEvent.TRUNCATED in result.events
         if truncated and self._fresh:

@@ -13,12 +13,12 @@ from relume.identity import AttemptId, read_comment, run_name
 from relume.models.policy.decide import UNKNOWN_STATE
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.book import AttemptBook
+from relume.serve.live.judge import SCHEDULER
 from relume.slurm.job import ENDED_STATES, HELD_STATES, SlurmJob, SlurmSnapshot
 
 log = logging.getLogger(__name__)
 GONE_SECONDS = 30.0
 """How long a job may be missing in the snapshots before its attempt counts as over."""
-SOURCE = "slurm"
 _NOT_STARTED = HELD_STATES | {"CONFIGURING"}
 Lookup = Callable[[str, str], AttemptRecord | None]
 
@@ -166,7 +166,7 @@ class ClusterJobs:
             return  # it never ran
         taken.events.append(
             SchedulerEvent(
-                source=SOURCE,
+                source=SCHEDULER,
                 cluster=self.cluster,
                 event_time=now if record.end_time is None else record.end_time,
                 observed_at=now,
@@ -214,7 +214,7 @@ def _record(job: SlurmJob, attempt: AttemptId, before: AttemptRecord | None) -> 
 def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
     began = record.end_time if record.ended else record.start_time
     return SchedulerEvent(
-        source=SOURCE,
+        source=SCHEDULER,
         cluster=AttemptId.parse(record.attempt).job_key.cluster,
         event_time=now if began is None else began,
         observed_at=now,

@@ -25,6 +25,8 @@ from relume.verdict import Health
 
 LOG_ENDED = "read to its end"
 """Reason of the status that lands when the logs of an ended attempt were read to their end."""
+SCHEDULER = "slurm"
+"""Source of what the scheduler says; while it is silent, nobody knows which jobs run."""
 MAX_ATTEMPTS = 20_000
 """Attempts watched at once; the one that began first goes first, since it is most likely over."""
 MAX_OVER = 100_000
@@ -154,6 +156,11 @@ class Judge:
             yield from (w for w in self.watches.values() if batch.node in w.run_nodes)
 
     def _source(self, status: SourceStatus) -> None:
+        if status.source == SCHEDULER:
+            healthy = status.status is Health.HEALTHY
+            for one in self.watches.values():
+                one.note_source(SCHEDULER, healthy=healthy, event_time=self._now)
+            return
         watch = self.watches.get(attempt_of_source(status.source) or "")
         if watch is None:
             return
@@ -185,7 +192,7 @@ class Judge:
         for batch in self._recent.of(new_nodes, self._now):
             self._feed(watch, batch)
         works = event.state not in _PAUSED
-        watch.note_source("scheduler", healthy=works, event_time=self._now)
+        watch.note_source("work", healthy=works, event_time=self._now)
 
     def _begin(self, event: SchedulerEvent) -> AttemptWatch:
         attempt = AttemptId.parse(event.attempt)

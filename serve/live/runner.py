@@ -11,14 +11,12 @@ from relume.errors import RelumeError, UnreachableError
 from relume.serve.api.ports import AttemptView, PartStatus
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.jobs import Taken
-from relume.serve.live.session import Session
+from relume.serve.live.session import STALE_SECONDS, Session
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
 from relume.verdict import Health
 
 log = logging.getLogger(__name__)
-STALE_SECONDS = 60.0
-"""After so long without a snapshot nobody knows any more which jobs run."""
 
 
 class Runner:

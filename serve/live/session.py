@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from time import monotonic_ns
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
@@ -18,15 +19,18 @@ from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.follow import JobLogs, job_paths
 from relume.serve.live.jobs import ClusterJobs, Taken
-from relume.serve.live.judge import Judge
+from relume.serve.live.judge import SCHEDULER, Judge
 from relume.serve.live.kernel import KernelLogs
 from relume.serve.live.owners import opener_of
 from relume.serve.live.recent import RECENT_SECONDS
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
+from relume.verdict import Health
 
 COMMIT_SECONDS = 5.0
 """How long lines and ticks that led to nothing may wait for their commit: each costs an fsync."""
+STALE_SECONDS = 60.0
+"""After so long without a snapshot nobody knows any more which jobs run."""
 _JUDGE, _BORN = "judge", "born"
 """Positions in the lake: the commit after which a restart judges again; the first start."""
 
@@ -44,7 +48,7 @@ class Session:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._options = around, around.options
-        self._now = 0
+        self._now, self._ticked = 0, monotonic_ns()
         self._lake = LakeWriter(around.lake, clock=around.clock)
         try:
             positions = self._lake.positions
@@ -67,20 +71,30 @@ class Session:
         except BaseException:
             self._lake.close()
             raise
-        self._sees_scheduler = False
+        self._snapshot_at: int | None = None
+        self._scheduler_is_told = False
 
     def time(self) -> int:
-        """Return the machine's time, but never one that was before, nor the same twice."""
-        self._now = max(self._around.clock.now(), self._now + 1)
+        """Return the machine's time, but never one that was before, nor the same twice.
+
+        Where the machine's clock was put back, time goes on from where it was.
+        """
+        passed, self._ticked = self._ticked, monotonic_ns()
+        step = max(1, (self._ticked - passed) // 1000)
+        now = self._around.clock.now()
+        self._now = now if now > self._now else self._now + step
         return self._now
 
     def step(self) -> int:
         """Read what is new, land it with a tick, judge it, publish; return the time."""
         now = self.time()
-        landings: list[Landing] = []
-        if self._sees_scheduler:  # before, nobody knows whose the lines are
-            landings += self._logs.poll(now)
-            landings += self._kernel.poll(now)
+        if self._snapshot_at is None:  # nobody knows what runs and whose the lines are: no clock
+            return now
+        landings: list[Landing] = [*self._logs.poll(now), *self._kernel.poll(now)]
+        waited = now - self._snapshot_at
+        if self._scheduler_is_told and waited > STALE_SECONDS * MICROSECONDS_PER_SECOND:
+            self._scheduler_is_told = False
+            landings.append(self._scheduler_status(now, "no snapshot for a minute"))
         landings.append(Tick(event_time=now, observed_at=now, cluster=self.cluster))
         self._land(landings, force=any(isinstance(one, SourceStatus) for one in landings))
         self._around.metrics.note_step(now, len(self._judge.watches), len(self._logs))
@@ -91,13 +105,17 @@ class Session:
         if not self.cluster:
             self.cluster = self._logs.cluster = self._kernel.cluster = snapshot.cluster
             self._jobs = self._new_jobs()
-        self.time()
+        now = self.time()
         taken = self._jobs.take(snapshot)
-        self._land(taken.events, force=bool(taken.events))
+        landings: list[Landing] = [*taken.events]
+        if not self._scheduler_is_told:
+            self._scheduler_is_told = True
+            landings.append(self._scheduler_status(now, None))
+        self._land(landings, force=bool(landings))
         self._books.put_records(taken.records)
         self._follow(taken, snapshot.taken_at)
         self._logs.forget(taken.gone)
-        self._sees_scheduler = True
+        self._snapshot_at = now
         return taken
 
     def refusal(self, cluster: str) -> InputError | None:
@@ -128,7 +146,7 @@ class Session:
         for name in self._judge.watches:
             self._began.setdefault(name, landed.sequence)
         self._around.metrics.landed_rows.inc(landed.rows)
-        self._books.publish()
+        self._books.publish(self._now)
         if self._books.retired:
             self._books.retired.clear()
             self._kernel.use(self._nodes())
@@ -147,6 +165,16 @@ class Session:
         if force or advice or waited:
             self.flush()
         self._books.note_progress(self._now)
+
+    def _scheduler_status(self, now: int, reason: str | None) -> SourceStatus:
+        return SourceStatus(
+            source=SCHEDULER,
+            cluster=self.cluster,
+            event_time=now,
+            observed_at=now,
+            status=Health.HEALTHY if reason is None else Health.UNKNOWN,
+            reason=reason,
+        )
 
     def _horizon(self) -> str:
         """The commit after which everything is needed to go on with the present attempts."""
@@ -202,7 +230,7 @@ class Session:
             for name in self._judge.watches:
                 self._began.setdefault(name, commit.sequence)
             self._commits.append((commit.sequence, commit.committed_at))
-        self._books.publish()
+        self._books.publish(self._now)
 
     def _resume(self) -> None:
         """Go on with the logs of the attempts that were watched before."""

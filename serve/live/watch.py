@@ -13,7 +13,11 @@ from relume.advice import Advice, Mode, Operation
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
-from relume.models.diagnosis.episode import JOB_STREAMS, SchedulerFacts
+from relume.models.diagnosis.episode import (
+    ADVANCES_TO_RECOVER,
+    JOB_STREAMS,
+    SchedulerFacts,
+)
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.hang.gap import GapDetector, GapSettings, HangDetection, Level
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
@@ -128,8 +132,12 @@ class AttemptWatch:
         self._started_at: int | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
+        self._steps_at_sign = 0
+        self._refuted: set[tuple[object, ...]] = set()
         self._blind: set[str] = set()
+        self._end_seen: int | None = None
         self.landed = False
+        self.is_settled_for_good = False
         self.ended_at: int | None = None
 
     def start(self, event_time: int) -> None:
@@ -192,18 +200,30 @@ class AttemptWatch:
         """Take the clock; return a new generation of Advice when the mind is made up or changed."""
         if self.is_settled_for_good:
             return None
+        if self._is_ended() and self._end_seen is None:
+            self._end_seen = event_time
+        advice = self._advance(event_time)
+        # It is over and its log is read up: whatever was said just now, or before, stands.
+        self.is_settled_for_good = self._is_ended() and self.landed
+        return advice
+
+    def _advance(self, event_time: int) -> Advice | None:
         looks = not self._is_ended() and not self._blind
         for detection in self._gaps.advance(event_time) if looks else ():
             self._hang = detection
         verdict = self._judge()
         if self._is_answered(verdict):
             return None
+        if self._went_on(verdict):
+            self._refuted.add(_identity(verdict))
+            verdict = _without_cause(verdict)
         self.verdict = verdict
         is_sign = self._is_sign(verdict)
         if not is_sign and (self.last is None or self.last.operation is Operation.OBSERVE):
             return None
         if self._first_sign is None or not is_sign:
             self._first_sign = event_time if is_sign else None
+            self._steps_at_sign = self._analysis.new_steps
         view = self._view(verdict, settled=self._may_settle(event_time))
         decision = decide(view, self._settings.policy)
         if self.last is not None and not _changes(self.last, decision, view):
@@ -245,6 +265,8 @@ class AttemptWatch:
 
     def _judge(self) -> Verdict:
         verdict = self._diagnose()
+        if _identity(verdict) in self._refuted:
+            verdict = _without_cause(verdict)
         hang = self._hang
         if verdict.kind in _DECIDED or hang is None or hang.level is not Level.ACTIONABLE:
             return verdict
@@ -288,6 +310,15 @@ class AttemptWatch:
         ended_badly = self.facts is not None and self.facts.ended_badly
         return verdict.kind in _DECIDED or ended_badly
 
+    def _went_on(self, verdict: Verdict) -> bool:
+        """Whether steps came after the first sign of a crash: by the order in which they landed.
+
+        It holds over all files and streams, with clocks or without.
+        """
+        steps = self._analysis.new_steps - self._steps_at_sign
+        is_crash = verdict.kind is Kind.CRASH and not self._is_ended()
+        return is_crash and self._first_sign is not None and steps >= ADVANCES_TO_RECOVER
+
     def _is_answered(self, verdict: Verdict) -> bool:
         """Whether it ended as was advised: what its log says of that end is no other finding.
 
@@ -315,13 +346,9 @@ class AttemptWatch:
         return waited and (self._hang is not None or self._gaps.is_quiet(event_time))
 
     def _waited(self, event_time: int) -> bool:
-        waited = event_time - (event_time if self._first_sign is None else self._first_sign)
-        return waited >= self._settings.settle_seconds * MICROSECONDS
-
-    @property
-    def is_settled_for_good(self) -> bool:
-        """Whether all has been said: the attempt is over, its log read, the Advice settled."""
-        return self.last is not None and self.last.settled and self._is_ended() and self.landed
+        """Whether the first sign, and an end that came after it, have had their time to settle."""
+        since = max(self._first_sign or event_time, self._end_seen or 0)
+        return event_time - since >= self._settings.settle_seconds * MICROSECONDS
 
     def _view(self, verdict: Verdict, *, settled: bool) -> PolicyView:
         facts = self.facts or JobFacts(state="UNKNOWN")
@@ -340,6 +367,30 @@ class AttemptWatch:
             placeable_nodes=facts.placeable_nodes,
             wishes=self._wishes,
         )
+
+
+def _identity(verdict: Verdict) -> tuple[object, ...]:
+    """What tells two findings apart."""
+    return verdict.kind, verdict.rule, verdict.cause, verdict.root_file, verdict.root_line
+
+
+def _without_cause(verdict: Verdict) -> Verdict:
+    """Return the verdict without a finding that the job got over."""
+    return replace(
+        verdict,
+        kind=Kind.UNKNOWN,
+        cause=None,
+        domain=Domain.UNKNOWN,
+        root_line=None,
+        root_file=None,
+        culprit=Locator(),
+        retry=Retry.UNCLEAR,
+        operation=Operation.OBSERVE,
+        confidence=0.3,
+        rule=None,
+        exclude_nodes=(),
+        why=(*verdict.why, "set aside: the job made new steps after it"),
+    )
 
 
 def _changes(last: Advice, decision: Decision, view: PolicyView) -> bool:

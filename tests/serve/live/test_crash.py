@@ -20,7 +20,7 @@ from relume.slurm.job import SlurmJob
 FIRST = f"{T0 // SECOND}.0"
 EVERY = 4
 """One in so many moments is tried (all of them were, when this was written)."""
-MOMENTS = 110
+MOMENTS = 114
 """More than there are in the story."""
 
 

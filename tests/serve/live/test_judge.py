@@ -54,17 +54,21 @@ def story() -> list[Landing]:
         landings.append(Tick(event_time=at(second), cluster="lab"))
     landings += lines(0, 31, "srun: error: Node failure on gpu-a02")
     landings += [Tick(event_time=at(second), cluster="lab") for second in range(31, 45)]
-    landings += [job(0, 45, "REQUEUED"), job(1, 46, "RUNNING")]
+    landings += [job(0, 45, "REQUEUED"), log_ended(0, 45)]
+    landings += [Tick(event_time=at(45), cluster="lab"), job(1, 46, "RUNNING")]
     landings += lines(1, 47, "[rank1]: KeyError: 'x'")
     landings += [Tick(event_time=at(47), cluster="lab"), job(1, 48, "FAILED")]
-    ended = SourceStatus(
-        source=log_source(attempt(1)),
+    return [*landings, log_ended(1, 49), Tick(event_time=at(49), cluster="lab")]
+
+
+def log_ended(count: int, second: int) -> SourceStatus:
+    return SourceStatus(
+        source=log_source(attempt(count)),
         cluster="lab",
-        event_time=at(49),
+        event_time=at(second),
         status=Health.HEALTHY,
         reason=LOG_ENDED,
     )
-    return [*landings, ended, Tick(event_time=at(49), cluster="lab")]
 
 
 def advice_of(landings: list[Landing]) -> list[Advice]:

@@ -141,6 +141,58 @@ def test_a_signal_is_a_failure_only_of_an_attempt_that_was_held_for_it(
     assert live.advice() == wanted
 
 
+def test_a_truncated_log_that_is_not_read_is_no_hang(live: Live) -> None:
+    start(live, 40)
+    live.write("starting again", mode="w")
+    live.tick(2)
+    for _ in range(60):
+        live.tick(10)
+    assert live.advice() == []
+    live.tell(live.job())
+    live.tick(200)
+    assert live.advice() == []
+
+
+def test_without_a_word_of_the_scheduler_nothing_is_a_hang(live: Live) -> None:
+    start(live, 40)
+    live.tick(900)
+    assert live.advice() == []
+    live.tell(live.job())
+    live.tick(50)
+    live.restart()
+    live.tick(900)
+    live.tell(live.job())
+    for _ in range(29):
+        live.tick(10)
+        live.tell(live.job())
+    assert live.advice() == []
+    for _ in range(3):
+        live.tick(10)
+        live.tell(live.job())
+    assert {one.kind.value for one in live.written()} == {"hang"}
+    assert [comparable(one) for one in live.written()] == live.replayed()
+
+
+def test_a_file_that_two_jobs_write_to_accuses_neither(live: Live) -> None:
+    live.clock.advance(2)
+    live.write("iter 1: loss 3.9, time 1000.00ms", mode="w")
+    both = live.job(), live.job(job_id="8", raw_job_id=8)
+    live.tell(*both)
+    for step in range(2, 12):
+        live.write(f"iter {step}: loss 3.9, time 1000.00ms")
+        live.tick()
+        live.tell(*both)
+    live.write(*ERROR)
+    for _ in range(40):
+        live.tick(10)
+        live.tell(*both)
+    assert live.advice() == []
+    live.tell(both[0], live.end_of(0, job_id="8", raw_job_id=8))
+    live.tick(15)
+    live.tell(both[0])
+    assert {one.attempt.partition("@")[0] for one in live.written()} == {"lab/8"}
+
+
 def test_identical_failures_of_the_job_stop_it(live: Live) -> None:
     start(live)
     fail(live)

@@ -107,6 +107,31 @@ def test_a_failure_line_that_the_job_gets_over_is_taken_back() -> None:
     assert operations(story)[1:] == [(2, "OBSERVE", True)]
 
 
+def test_a_failure_after_one_that_was_taken_back_gets_its_advice() -> None:
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: Traceback (most recent call last):", "[rank1]: KeyError: 'x'")
+    story.pass_time(2)
+    story.train(30, first=30)
+    assert operations(story)[-1] == (2, "OBSERVE", True)
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(3)
+    assert operations(story)[2:] == [(3, "RESTART", True)]
+
+
+def test_an_end_has_its_own_time_to_settle() -> None:
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: KeyError: 'x'")
+    story.pass_time(25)
+    story.end("FAILED")
+    story.pass_time(9)
+    assert operations(story) == [(1, "RESTART", False)]
+    story.pass_time(3)
+    assert operations(story)[1:] == [(2, "RESTART", True)]
+
+
 def test_what_nobody_looked_at_is_no_hang() -> None:
     story = Story()
     story.train(40)
