@@ -9,9 +9,12 @@ import msgspec
 from relume.errors import InputError
 from relume.ingest.tail import Tailer, TailEvent, TailResult
 from relume.ingest.tailing.file import Opener
+from relume.ingest.tailing.group import BUDGET_BYTES
 from relume.ingest.tailing.mark import EndMark, Since, mark_end, since
 from relume.ingest.tailing.position import TailPosition
 from relume.verdict import Health
+
+_NEW_PART = frozenset({TailEvent.TRUNCATED, TailEvent.ROTATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,15 @@ class Kept:
         is over, its own. Null while an attempt is being read.
     is_paused
         Whether a truncation was seen that may be the next attempt's.
+    part
+        1, and one more for each time that the attempt's file was written anew or rotated.
     """
 
     attempt: str
     position: TailPosition
     mark: EndMark | None = None
     is_paused: bool = False
+    part: int = 1
 
     def to_text(self) -> str:
         """Return the JSON form."""
@@ -99,6 +105,7 @@ class JobLog:
         self._fresh = is_new or self._mark is not None
         if before is not None and before.is_paused and not is_new:
             self.paused_at = 0
+        self._part = before.part if before is not None and not is_new else 1
         self._tailer = Tailer(path, position, opener=opener)
 
     @property
@@ -109,7 +116,11 @@ class JobLog:
     def kept(self) -> Kept:
         """Return what has to be kept of it."""
         return Kept(
-            self.attempt, self._tailer.position, self._mark, is_paused=self.paused_at is not None
+            self.attempt,
+            self._tailer.position,
+            self._mark,
+            is_paused=self.paused_at is not None,
+            part=self._part,
         )
 
     def poll(self, max_bytes: int, now: int) -> TailResult | None:
@@ -119,7 +130,7 @@ class JobLog:
         """
         if self._is_of_before():
             return None
-        result = self._tailer.poll(max_bytes)
+        result = self._named(self._tailer.poll(max_bytes))
         if TailEvent.TRUNCATED in result.events and not self._fresh:
             self.paused_at = now
         self._fresh = self._fresh and not result.blocks
@@ -136,7 +147,7 @@ class JobLog:
             self.give_up(None)
             return None
         self.paused_at = None  # nobody else came: it truncated its own log
-        result = self._tailer.finish()
+        result = self._named(self._tailer.finish(BUDGET_BYTES))
         truncated = TailEvent.TRUNCATED in result.events
         if truncated and self._fresh:
             self._fresh = False  # its own start: what is there now is the attempt's
@@ -160,6 +171,15 @@ class JobLog:
     def close(self) -> None:
         """Give the descriptor back."""
         self._tailer.close()
+
+    def _named(self, result: TailResult) -> TailResult:
+        """Give each part of a file a name of its own: line numbers begin again in it."""
+        if self._part > 1:
+            for block in result.blocks:
+                block.file = f"{block.file} (part {self._part})"
+        if not self._fresh and result.events & _NEW_PART:
+            self._part += 1
+        return result
 
     def _is_of_before(self) -> bool:
         """Whether there is nothing but what the attempt before had written.

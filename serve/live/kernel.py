@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from relume.errors import InputError
 from relume.events import SourceStatus
 from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.loglines import LineParser
 from relume.ingest.tail import Tailer
 from relume.ingest.tailing.group import TailGroup
 from relume.ingest.tailing.opening import open_trusted
@@ -100,20 +101,32 @@ class KernelLogs:
 def recent(path: str, history_bytes: int = HISTORY_BYTES) -> TailPosition | None:
     """Return the start of a line at most `history_bytes` before the end of a file; null: its start.
 
-    Line numbers count from there, since nobody wants to read the gigabytes before.
+    It is the end where the last line has no clock: such lines may be of any job before. Line
+    numbers count from there, since nobody wants to read the gigabytes before.
     """
     with suppress(OSError, InputError):
         descriptor = open_trusted(path)
         try:
             status = os.fstat(descriptor)
-            start = status.st_size - history_bytes
-            if start <= 0:
-                return None
+            start = max(0, status.st_size - history_bytes)
             data = os.pread(descriptor, history_bytes, start)
-            offset = start + data.find(b"\n") + 1
+            if not _is_dated(data):
+                start += data.rfind(b"\n") + 1  # of lines without a clock nobody knows the job
+            elif start == 0:
+                return None
+            else:
+                start += data.find(b"\n") + 1
+            offset = start
             return TailPosition(
                 device=status.st_dev, inode=status.st_ino, offset=offset, line_start=offset
             )
         finally:
             os.close(descriptor)
     return None
+
+
+def _is_dated(data: bytes) -> bool:
+    """Whether the last whole line has a clock of the day; nothing at all counts as dated."""
+    lines = data.decode("utf-8", "replace").rstrip().rsplit("\n", 1)
+    parser = LineParser("kernel", stream="kernel")
+    return not lines[-1] or parser.parse(lines[-1], 0, 0).event_time is not None

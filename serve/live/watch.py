@@ -226,7 +226,9 @@ class AttemptWatch:
             self._steps_at_sign = self._analysis.new_steps
         view = self._view(verdict, settled=self._may_settle(event_time))
         decision = decide(view, self._settings.policy)
-        if self.last is not None and not _changes(self.last, decision, view):
+        if self.last is not None and not (
+            _changes(self.last, decision, view) or self._knows_better(verdict)
+        ):
             return None
         self.last = to_advice(
             decision,
@@ -268,7 +270,7 @@ class AttemptWatch:
         if _identity(verdict) in self._refuted:
             verdict = _without_cause(verdict)
         hang = self._hang
-        if verdict.kind in _DECIDED or hang is None or hang.level is not Level.ACTIONABLE:
+        if verdict.kind in _DECIDED or hang is None or not self._hangs():
             return verdict
         return replace(
             verdict,
@@ -280,6 +282,9 @@ class AttemptWatch:
             confidence=0.9,
             why=(*verdict.why, hang.reason),
         )
+
+    def _hangs(self) -> bool:
+        return self._hang is not None and self._hang.level is Level.ACTIONABLE
 
     def _diagnose(self) -> Verdict:
         """Return the verdict on the logs; where our own code fails, Slurm's word is left."""
@@ -319,6 +324,12 @@ class AttemptWatch:
         is_crash = verdict.kind is Kind.CRASH and not self._is_ended()
         return is_crash and self._first_sign is not None and steps >= ADVANCES_TO_RECOVER
 
+    def _knows_better(self, verdict: Verdict) -> bool:
+        """Whether the end of the log, which was waited for in vain before, says another cause."""
+        last = self.last
+        differs = last is not None and (last.rule, last.cause) != (verdict.rule, verdict.cause)
+        return differs and self._is_ended() and self.landed
+
     def _is_answered(self, verdict: Verdict) -> bool:
         """Whether it ended as was advised: what its log says of that end is no other finding.
 
@@ -343,7 +354,7 @@ class AttemptWatch:
             return self.landed or waited
         if self.last is not None and self._first_sign is None:
             return True  # taken back
-        return waited and (self._hang is not None or self._gaps.is_quiet(event_time))
+        return waited and (self._hangs() or self._gaps.is_quiet(event_time))
 
     def _waited(self, event_time: int) -> bool:
         """Whether the first sign, and an end that came after it, have had their time to settle."""

@@ -193,6 +193,62 @@ def test_a_file_that_two_jobs_write_to_accuses_neither(live: Live) -> None:
     assert {one.attempt.partition("@")[0] for one in live.written()} == {"lab/8"}
 
 
+def test_an_error_on_stderr_that_the_steps_on_stdout_got_over_accuses_nobody(live: Live) -> None:
+    err = live.out.with_suffix(".err")
+    job = live.job(std_err=str(err))
+    live.clock.advance(2)
+    live.write("starting", mode="w")
+    err.write_text("")
+    live.tell(job)
+    live.train(20)
+    err.write_text("\n".join(ERROR) + "\n")
+    for _ in range(5):
+        live.train(10)
+        live.tell(job)
+    assert live.advice()[-1][2:] == ("OBSERVE", True)
+    live.tick(50)
+    live.tell(job)
+    live.tick(50)
+    assert live.advice()[-1][2:] == ("OBSERVE", True)
+
+
+def test_an_attempt_that_truncated_its_own_log_and_failed_is_read_to_its_end(live: Live) -> None:
+    start(live)
+    live.write("iter 21: loss 3.9, time 1000.00ms", *ERROR, mode="w")
+    live.tick()
+    live.tell(live.end_of(0))
+    live.tick(3)
+    assert live.record(0).landed.complete
+    assert live.written()[-1].cause == "user_exception"
+    assert live.record(0).last_step == 21
+
+
+def test_siblings_that_run_beside_it_were_no_tries(live: Live) -> None:
+    live.clock.advance(2)
+    live.write("starting", mode="w")
+    siblings = [
+        live.job(job_id=str(n), raw_job_id=n, std_out=str(live.out) + str(n)) for n in range(1, 5)
+    ]
+    live.tell(*siblings, live.job())
+    live.write(*ERROR)
+    live.tick()
+    live.tell(*siblings, live.held(1))
+    live.tick(2)
+    about = [one for one in live.written() if one.attempt.startswith("lab/7@")]
+    assert about[-1].operation.value == "RESTART"
+    assert about[-1].budget.used == 0
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "PREEMPTED"])
+def test_who_is_ended_by_others_is_left_alone_whatever_it_said(live: Live, state: str) -> None:
+    start(live)
+    live.write(*ERROR)
+    live.tick(2)
+    live.tell(live.end_of(0, state))
+    live.tick(15)
+    assert live.advice()[-1][2:] == ("OBSERVE", True)
+
+
 def test_identical_failures_of_the_job_stop_it(live: Live) -> None:
     start(live)
     fail(live)
