@@ -78,6 +78,7 @@ def run_service(settings: Settings) -> None:
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
             signal.signal(number, lambda *_: None)
+        log.info("listening on %s, data in %s, mode %s", serve.listen, folder, serve.mode)
         try:
             server.run(sockets=[listener])
         finally:
@@ -94,6 +95,9 @@ def _require(serve: ServeSettings) -> None:
             expected="the folders below which jobs write their output",
             hint="name them, for example --log-root /home --log-root /scratch",
         )
+    for root in serve.log_roots:
+        if not Path(root).is_dir():
+            log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)
     for path in serve.kernel_logs:
         if NODE not in path:
             raise ConfigError(
