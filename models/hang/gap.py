@@ -32,9 +32,11 @@ class GapSettings:
         Actionable when it exceeds both this and this multiple of the longest gap ever seen in the
         phase. More than the 90 s of DESIGN 4.3 as long as nothing is learned from earlier attempts:
         the first checkpoint that says nothing of itself must not be taken for a hang.
-    few_gaps, few_gaps_seconds
-        With fewer gaps than these nothing is known of a job's pace, and the least actionable
-        silence is the latter: it may print a step every ten minutes.
+    few_gaps, few_steps, few_gaps_seconds
+        With fewer gaps and fewer steps than these nothing is known of a job's pace, and the least
+        actionable silence is the latter: it may print a step every ten minutes. With as many steps
+        but fewer gaps (they were there when it was first looked at, or come in lumps) the time up
+        to the first ones counts as a gap.
     startup_seconds
         Silence before the first step that counts as a suspicion; it is never actionable alone,
         since loading and compiling can take arbitrarily long.
@@ -54,6 +56,7 @@ class GapSettings:
     actionable_seconds: float = 300.0
     actionable_ratio: float = 1.5
     few_gaps: int = 3
+    few_steps: int = 10
     few_gaps_seconds: float = 1800.0
     startup_seconds: float = 1800.0
     unsure_seconds: float = 300.0
@@ -111,7 +114,9 @@ class GapDetector:
 
     settings: GapSettings = field(default_factory=GapSettings)
     started_at: int | None = None
+    first_progress: int | None = None
     last_progress: int | None = None
+    steps: int = 0
     last_line: int | None = None
     phase: str = "launch"
     gaps: dict[str, PhaseGaps] = field(default_factory=dict)
@@ -122,14 +127,16 @@ class GapDetector:
         self.started_at = event_time
         return []
 
-    def progress(self, event_time: int, phase: str) -> list[HangDetection]:
-        """Take a new step; it ends every silence. Late events (before the last one) are ignored."""
+    def progress(self, event_time: int, phase: str, steps: int = 1) -> list[HangDetection]:
+        """Take new steps; they end every silence. Late ones (before the last) are ignored."""
         if self.last_progress is not None:
             if event_time < self.last_progress:
                 return []
             gap = (event_time - self.last_progress) / MICROSECONDS
             self.gaps.setdefault(self.phase, PhaseGaps()).add(gap)
+        self.first_progress = event_time if self.first_progress is None else self.first_progress
         self.last_progress, self.phase, self.reported = event_time, phase, None
+        self.steps += steps
         return []
 
     def talk(self, event_time: int) -> None:
@@ -161,11 +168,16 @@ class GapDetector:
 
     def _patience(self, known: PhaseGaps) -> float:
         """Seconds without a step that are actionable in the present phase."""
-        s = self.settings
+        s, longest = self.settings, known.longest_seconds
         least = s.actionable_seconds
-        if known.count < s.few_gaps:
-            least = s.few_gaps_seconds if self.phase == "train" else s.phase_seconds
-        return max(least, s.actionable_ratio * known.longest_seconds)
+        if known.count < s.few_gaps and self.phase != "train":
+            least = s.phase_seconds
+        elif known.count < s.few_gaps and self.steps < s.few_steps:
+            least = s.few_gaps_seconds
+        elif known.count < s.few_gaps and self.started_at is not None:
+            first = (self.first_progress or self.started_at) - self.started_at
+            longest = max(longest, first / MICROSECONDS)
+        return max(least, s.actionable_ratio * longest)
 
     def enter(self, phase: str) -> list[HangDetection]:
         """Take the begin of a phase with legal pauses, such as a checkpoint."""

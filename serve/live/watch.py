@@ -153,8 +153,9 @@ class AttemptWatch:
             log.exception("%s: diagnosis failed on %s", self.attempt, block.file)
             self._is_degraded = True
         if self._analysis.new_steps > self._seen_steps:
+            steps = self._analysis.new_steps - self._seen_steps
             self._seen_steps = self._analysis.new_steps
-            self._gaps.progress(event_time, "train")
+            self._gaps.progress(event_time, "train", steps)
             self._hang = None
         elif parser.stream in JOB_STREAMS:
             self._gaps.talk(event_time)

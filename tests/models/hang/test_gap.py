@@ -49,6 +49,23 @@ def test_a_job_whose_pace_is_not_known_yet_may_be_slow() -> None:
     assert [level for _, level in levels(detector, now, 1900)] == ["actionable"]
 
 
+def test_many_steps_at_the_first_look_are_a_pace_too() -> None:
+    detector = GapDetector()
+    detector.start(0)
+    detector.progress(15 * MICROSECONDS, "train", 22)
+    found = levels(detector, 15 * MICROSECONDS, 400)
+    assert found == [(31, "suspicion"), (301, "actionable")]
+
+
+def test_steps_that_come_in_lumps_are_no_hang() -> None:
+    detector = GapDetector()
+    detector.start(0)
+    for lump in range(1, 6):
+        detector.progress(lump * 400 * MICROSECONDS, "train", 400)
+        found = levels(detector, lump * 400 * MICROSECONDS, 400)
+        assert {level for _, level in found} <= {"suspicion"}
+
+
 def test_quiet_is_what_is_long_for_the_job() -> None:
     detector, now = trained(60.0)
     assert not detector.is_quiet(now + 180 * MICROSECONDS)
