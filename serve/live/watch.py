@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from relume.advice import Advice, Mode, Operation
 from relume.identity import AttemptId
@@ -40,6 +41,19 @@ _FAILED_STATES = frozenset(
 _DECIDED = frozenset({Kind.CRASH, Kind.HANG})
 _ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
 """Operations that end an attempt which runs on."""
+_NO_FINDING: dict[str, Any] = {
+    "kind": Kind.UNKNOWN,
+    "cause": None,
+    "domain": Domain.UNKNOWN,
+    "root_line": None,
+    "root_file": None,
+    "culprit": Locator(),
+    "retry": Retry.UNCLEAR,
+    "operation": Operation.OBSERVE,
+    "rule": None,
+    "exclude_nodes": (),
+}
+"""The fields of a verdict that names nothing."""
 DIAGNOSIS_FAILED = "diagnosis: it failed on this log, see the service's own log"
 
 
@@ -295,19 +309,8 @@ class AttemptWatch:
             except Exception:
                 log.exception("%s: diagnosis failed", self.attempt)
                 self._is_degraded = True
-        return Verdict(
-            attempt=str(self.attempt),
-            kind=Kind.UNKNOWN,
-            cause=None,
-            domain=Domain.UNKNOWN,
-            root_line=None,
-            root_file=None,
-            culprit=Locator(),
-            retry=Retry.UNCLEAR,
-            operation=Operation.OBSERVE,
-            confidence=0.0,
-            missing_evidence=(DIAGNOSIS_FAILED,),
-        )
+        name, missing = str(self.attempt), (DIAGNOSIS_FAILED,)
+        return Verdict(attempt=name, confidence=0.0, missing_evidence=missing, **_NO_FINDING)
 
     def _is_sign(self, verdict: Verdict) -> bool:
         """Whether there is anything to decide about: what the scheduler decided is no failure."""
@@ -388,21 +391,8 @@ def _identity(verdict: Verdict) -> tuple[object, ...]:
 
 def _without_cause(verdict: Verdict) -> Verdict:
     """Return the verdict without a finding that the job got over."""
-    return replace(
-        verdict,
-        kind=Kind.UNKNOWN,
-        cause=None,
-        domain=Domain.UNKNOWN,
-        root_line=None,
-        root_file=None,
-        culprit=Locator(),
-        retry=Retry.UNCLEAR,
-        operation=Operation.OBSERVE,
-        confidence=0.3,
-        rule=None,
-        exclude_nodes=(),
-        why=(*verdict.why, "set aside: the job made new steps after it"),
-    )
+    why = (*verdict.why, "set aside: the job made new steps after it")
+    return replace(verdict, confidence=0.3, why=why, **_NO_FINDING)
 
 
 def _changes(last: Advice, decision: Decision, view: PolicyView) -> bool:
