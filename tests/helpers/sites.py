@@ -18,9 +18,11 @@ from relume.controller.actuator import SlurmActuator
 from relume.controller.doors import Doors
 from relume.controller.folder import ControllerFolder
 from relume.controller.install import epilog_script
-from relume.controller.loop import Controller
+from relume.controller.limits import RETRY_SECONDS
+from relume.controller.loop import Controller, Round
 from relume.controller.reader import SlurmReader
 from relume.controller.service import ServiceClient
+from relume.errors import UnreachableError
 from relume.identity import JobKey
 from relume.settings import ControllerSettings
 from relume.slurm.job import SlurmJob
@@ -121,10 +123,20 @@ class Site:
 
 
 def until(controller: Controller, done: Callable[[], object], what: str) -> None:
-    """Rounds until something has happened."""
+    """Rounds until something has happened.
+
+    Two commands may get lost on a slow machine: each is only given again when it can't come into
+    force any more.
+    """
+    last: Round | None = None
 
     def once() -> bool:
-        controller.round()
+        nonlocal last
+        last = controller.round()
         return bool(done())
 
-    wait_until(once, what=what, seconds=40)
+    try:
+        wait_until(once, what=what, seconds=2 * RETRY_SECONDS + 40)
+    except UnreachableError as error:
+        error.add_note(f"last round: {last}")
+        raise
