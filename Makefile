@@ -82,7 +82,7 @@ endif
 lock: $(ENV) ## Pin what pyproject.toml asks for in requirements.lock
 	cp requirements.lock .venv/new.lock
 	env -u UV_INDEX -u UV_INDEX_URL -u UV_DEFAULT_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
-	  $(BIN)/uv pip compile pyproject.toml --quiet --no-config --group dev --universal \
+	  $(BIN)/uv pip compile pyproject.toml --quiet --no-config --group dev --all-extras --universal \
 	  --python-version 3.11 --generate-hashes --no-annotate --no-header $(LOCK_OPTIONS) -o .venv/new.lock
 	! grep -n '://' .venv/new.lock
 	mv .venv/new.lock requirements.lock
