@@ -6,20 +6,18 @@ A verdict is right when it is in what either of two independent readings accepts
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from relume.benchmarks.corpora.failure_cases import Case
+from relume.models.scoring.intervals import wilson
 
 _FAILURES = frozenset({"crash", "hang", "straggler"})
 _WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
 _LABELLED = re.compile(r"(?i)\b(?P<key>local_rank|rank|gpu|pci) ?(?P<value>[\w:.]+)")
 _CULPRIT_KEYS = ("node", "rank", "local_rank", "gpu", "nic")
-_Z = 1.96
 
 
 @dataclass(slots=True)
@@ -64,42 +62,6 @@ class Score:
     workload: int = 0
     workload_excluded: list[str] = field(default_factory=list)
     confidence: list[tuple[float, bool]] = field(default_factory=list)
-
-
-def wilson(right: int, total: int) -> tuple[float, float]:
-    """95 % Wilson interval of a proportion (metrics section 3).
-
-    >>> tuple(round(x, 3) for x in wilson(9, 10))
-    (0.596, 0.982)
-    """
-    if total == 0:
-        return 0.0, 1.0
-    p, z2 = right / total, _Z * _Z
-    centre = (p + z2 / (2 * total)) / (1 + z2 / total)
-    half = _Z / (1 + z2 / total) * math.sqrt(p * (1 - p) / total + z2 / (4 * total * total))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def expected_calibration_error(pairs: Iterable[tuple[float, bool]], bins: int = 10) -> float:
-    """Mean |accuracy - confidence| over equal-mass bins (metrics section 6).
-
-    Answers of equal confidence have no order: each counts with the accuracy of them all, so that a
-    bin border among them changes nothing.
-    """
-    answers: dict[float, list[bool]] = {}
-    for confidence, right in pairs:
-        answers.setdefault(confidence, []).append(right)
-    ordered = [
-        (confidence, sum(equals) / len(equals))
-        for confidence, equals in sorted(answers.items())
-        for _ in equals
-    ]
-    borders = [len(ordered) * b // bins for b in range(bins + 1)]
-    gaps = (
-        abs(sum(accuracy - confidence for confidence, accuracy in ordered[begin:end]))
-        for begin, end in pairwise(borders)
-    )
-    return sum(gaps) / max(len(ordered), 1)
 
 
 def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
