@@ -99,7 +99,6 @@ class _Tail:
         times = (self.time(raw) for number, raw in after if number >= work)
         return next((time for time in times if time is not None), None)
 
-
     def _after(self, line: int) -> list[tuple[int, bytes]]:
         """The kept lines after `line`, most often none."""
         after = list(takewhile(lambda kept: kept[0] > line, reversed(self.lines)))

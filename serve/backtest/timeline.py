@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -101,7 +101,8 @@ def unit_landings(unit: Unit, zone: str, extents: dict[str, Extent]) -> Iterator
 
 
 def _merged(
-    waiting: list[tuple[int, Callable[[], Iterator[Timed]]]], background: list[Iterator[Timed]]
+    waiting: Sequence[tuple[int, Callable[[], Iterator[Timed]]]],
+    background: Sequence[Iterator[Timed]],
 ) -> Iterator[Timed]:
     """Merge streams by time: those that `waiting` opens at theirs, until they all have ended.
 
