@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relume.advice import Advice
@@ -74,18 +74,21 @@ def replay_unit(
     return results
 
 
-def ticked(timed: Iterable[Timed], watched: object, cluster: str) -> Iterator[Landing]:
+def ticked(
+    timed: Iterable[Timed], watched: Mapping[str, AttemptWatch], cluster: str
+) -> Iterator[Landing]:
     """Yield landings with a tick after each whole second in which an attempt is watched.
 
     A tick tells that all before it have landed, so it comes after those of its own time. After the
-    last landing the clock goes on until nothing is watched any more, `LINGER_SECONDS` at most.
+    last landing the clock goes on until every attempt that ended is decided on, `LINGER_SECONDS` at
+    most: of those that run on nobody knows whether they were silent then.
 
     Parameters
     ----------
     timed
         Landings in the order of their times.
     watched
-        Something that is false while no attempt is watched.
+        The attempts that are watched, as they come and go.
     cluster
         Whose clock it is.
     """
@@ -101,7 +104,7 @@ def ticked(timed: Iterable[Timed], watched: object, cluster: str) -> Iterator[La
         now = time
         yield landing
     end = now + int(LINGER_SECONDS * TICK)
-    while watched and following <= end:
+    while following <= end and any(watch.ended_at is not None for watch in watched.values()):
         yield _tick(following, cluster)
         following += TICK
 

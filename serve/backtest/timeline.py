@@ -144,7 +144,7 @@ def _end(source: AttemptSource, silent: list[RecordedLog], time: int) -> Iterato
     for log in silent:
         yield from log.batches(time)
     state = source.entry.state
-    if state != _RUNNING:
+    if state != _RUNNING or source.entry.end is not None:  # it still ran when that was asked
         yield time, _event(source, state or UNKNOWN_STATE, time)
 
 
