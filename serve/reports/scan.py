@@ -44,11 +44,9 @@ def render(scan: Scan, shown: Sequence[Scanned]) -> Iterator[Group | Text]:
         yield _table("Failures that came again", _REPEAT_COLUMNS, rows)
     nodes = suspicious_nodes(scan.attempts)
     if nodes:
-        rows = [
-            (one.node, *map(str, (one.blamed, one.failed, one.ran))) for one in nodes[:MAX_ROWS]
-        ]
-        columns = ("node", "blamed", "failed attempts there", "attempts there")
-        yield _table("Nodes that failures are blamed on", columns, rows)
+        numbers = ((one.blamed, one.failed, one.ran) for one in nodes[:MAX_ROWS])
+        cells = [(one.node, *map(str, counts)) for one, counts in zip(nodes, numbers, strict=False)]
+        yield _table("Nodes that failures are blamed on", _NODE_COLUMNS, cells)
     yield Text(summary(scan))
 
 

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from relume.errors import InputError
@@ -143,7 +144,7 @@ def option_of(submit_line: str | None, names: tuple[str, str]) -> str | None:
     except ValueError:
         return None
     short, long = names
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if word in names:
             return following or None
         if word.startswith(f"{long}="):

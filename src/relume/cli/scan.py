@@ -75,6 +75,7 @@ KernelOption = Annotated[
     list[str] | None,
     typer.Option(
         "--kernel-logs",
+        "--kernel-log",
         parser=named,
         metavar="TEMPLATE",
         help="Where nodes' kernel logs are: a path with {node} in it.",
