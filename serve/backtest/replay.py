@@ -91,23 +91,18 @@ def ticked(timed: Iterable[Timed], watched: object, cluster: str) -> Iterator[La
     """
     following = now = 0
     for time, landing in timed:
-        if not watched or time - now > MAX_SILENCE:
-            if watched:
-                yield from _ticks(following, now + MAX_SILENCE, cluster)
-            following = _whole(time)
-        while following < time:
+        end = min(time, now + MAX_SILENCE)
+        while watched and following < end:
             yield _tick(following, cluster)
-            following = following + TICK if watched else _whole(time)
+            following += TICK
+        if not watched or end < time:
+            following = _whole(time)
         now = time
         yield landing
     end = now + int(LINGER_SECONDS * TICK)
     while watched and following <= end:
         yield _tick(following, cluster)
         following += TICK
-
-
-def _ticks(first: int, end: int, cluster: str) -> Iterator[Tick]:
-    return (_tick(time, cluster) for time in range(first, end, TICK))
 
 
 def _tick(time: int, cluster: str) -> Tick:
