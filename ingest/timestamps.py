@@ -49,6 +49,9 @@ class Clock:
     latest
         UTC microseconds that the log's lines are not past, within a day: its modification, or the
         end of the attempt. Null when unknown, and clocks without a year then give null.
+    near
+        UTC microseconds to which the log's first lines are close; stands for a full date before
+        them. Null when unknown.
 
     Raises
     ------
@@ -68,10 +71,12 @@ class Clock:
     1767221999000000
     """
 
-    def __init__(self, zone: str = "UTC", latest: int | None = None) -> None:
+    def __init__(
+        self, zone: str = "UTC", latest: int | None = None, near: int | None = None
+    ) -> None:
         self._zone = _zone(zone)
         self._latest = latest
-        self._last_full: int | None = None
+        self._last_full = near
 
     def read(self, text: str, *, remember: bool = True) -> int | None:
         """Return UTC microseconds of a clock's text, null when it is none or lacks its year.
