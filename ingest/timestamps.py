@@ -74,7 +74,7 @@ class Clock:
     def __init__(
         self, zone: str = "UTC", latest: int | None = None, near: int | None = None
     ) -> None:
-        self._zone = _zone(zone)
+        self._zone = zone_of(zone)
         self._latest = latest
         self._last_full = near
 
@@ -152,7 +152,14 @@ def _offset(text: str) -> tzinfo:
     return timezone(-size if found["sign"] == "-" else size)
 
 
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
+    """Return the zone of an IANA name or an offset such as ``+02:00``.
+
+    Raises
+    ------
+    InputError
+        For an unknown zone.
+    """
     if name == "UTC":
         return UTC  # works without a time-zone database
     if _OFFSET.fullmatch(name):
