@@ -20,10 +20,10 @@ from relume.serve.offline import Analyzer
 
 PERTURBED_WITHIN = 0.03
 _BARS = {
-    "kind": Bar(">=", 0.92),
-    "root_line": Bar(">=", 0.85),
-    "culprit": Bar(">=", 0.75),
-    "domain": Bar(">=", 0.90),
+    "kind": Bar(">=", 0.96),
+    "root_line": Bar(">=", 0.92),
+    "culprit": Bar(">=", 0.85),
+    "domain": Bar(">=", 0.95),
     "benign_called_failure": Bar("==", 0),
     "culprit_named_wrongly": Bar("<=", 1),
     "culprit_named_without_label_share": Bar("<=", 0.05),

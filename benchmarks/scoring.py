@@ -15,7 +15,8 @@ from relume.benchmarks.corpora.failure_cases import Case
 from relume.models.scoring.intervals import wilson
 
 _FAILURES = frozenset({"crash", "hang", "straggler"})
-_WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+"""Words of what ends a job that stands still."""
 _LABELLED = re.compile(r"(?i)\b(?P<key>local_rank|rank|gpu|pci) ?(?P<value>[\w:.]+)")
 _CULPRIT_KEYS = ("node", "rank", "local_rank", "gpu", "nic")
 
@@ -85,7 +86,7 @@ def kind_is_right(case: Case, kind: str) -> bool:
     if kind in case.accept_kind:
         return True
     other = {"hang": "crash", "crash": "hang"}.get(kind)
-    return other in case.accept_kind and any(_WATCHDOG.search(line) for line in case.text)
+    return other in case.accept_kind and any(WATCHDOG.search(line) for line in case.text)
 
 
 def _is_undecided(case: Case) -> bool:
@@ -139,7 +140,7 @@ def culprit_is_right(label: str, also: Collection[str], named: Mapping[str, str]
     >>> culprit_is_right("node031 gpu 3", [], {"node": "node032", "gpu": "3"})
     False
     """
-    wanted = _label(label)
+    wanted = named_by(label)
     contradicted = any(
         key in named and named[key] != value and named[key] not in also
         for key, value in wanted.items()
@@ -154,8 +155,14 @@ def _named(culprit: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def _label(label: str) -> dict[str, str]:
-    """Read a label: ``node031 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``."""
+def named_by(label: str) -> dict[str, str]:
+    """Read a label: ``node031 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``.
+
+    Examples
+    --------
+    >>> named_by("node031 gpu 3")
+    {'gpu': '3', 'node': 'node031'}
+    """
     found = {m["key"].lower(): m["value"] for m in _LABELLED.finditer(label)}
     rest = _LABELLED.sub("", label).split()
     if "pci" in found:

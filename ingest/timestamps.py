@@ -18,7 +18,7 @@ _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
 _EPOCH = re.compile(r"(1\d{9})\.(\d{1,9})")
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
-_FORMS = tuple(
+FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
         rf"(?P<year>\d{{4}})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T _-]{_CLOCK}{_ZONE}",
@@ -31,6 +31,7 @@ _FORMS = tuple(
         rf"(?P<month>\d{{1,2}})(?P<day>\d\d) {_CLOCK}",
     )
 )
+"""What a clock may look like; the fields are named groups."""
 _CENTURY = 2000
 
 
@@ -84,7 +85,7 @@ class Clock:
         """
         if found := _EPOCH.fullmatch(text):
             return int(found[1]) * SECOND_MICROS + _micros(found[2])
-        for form in _FORMS:
+        for form in FORMS:
             if found := form.fullmatch(text):
                 fields = found.groupdict()
                 break

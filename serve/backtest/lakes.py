@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from relume.dataset import AttemptEntry
 from relume.events import LogLine, SchedulerEvent, Tick
+from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.index import LakeIndex, Selection, logs_in
@@ -14,7 +15,7 @@ from relume.ingest.lake.segments import TABLES
 from relume.models.policy.decide import UNKNOWN_STATE
 from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
 
-_LINES, _TICKS = TABLES[LogLine], TABLES[Tick]
+_LINES, _TICKS, _SCHEDULER = TABLES[LogLine], TABLES[Tick], TABLES[SchedulerEvent]
 _RUNNING = "RUNNING"
 
 
@@ -51,9 +52,12 @@ def lake_units(reader: LakeReader) -> Iterator[Unit]:
 
 
 def lake_entries(reader: LakeReader, index: LakeIndex) -> Iterator[AttemptEntry]:
-    """Yield what the scheduler said of each attempt, and attempts of which only logs are there."""
-    scheduler = LakeIndex([group for group in index.groups if group.table != _LINES])
-    for attempt in index.attempts:
+    """Yield what the scheduler said of each attempt, the oldest first; null where it said nothing.
+
+    Attempts of which only logs are there are among them.
+    """
+    scheduler = LakeIndex([group for group in index.groups if group.table == _SCHEDULER])
+    for attempt in sorted(index.attempts, key=_age):
         told = reader.landings_about((attempt,), index=scheduler)
         yield entry_of(attempt, [one for one in told if isinstance(one, SchedulerEvent)])
 
@@ -68,15 +72,15 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
         return AttemptEntry(attempt=attempt)
     last = told[-1]
     over = next((one for one in reversed(told) if one.state != _RUNNING), None)
-    started = (one.event_time for one in told if one.state == _RUNNING)
+    runs = [one.event_time for one in told if one.state == _RUNNING]
     nodes = dict.fromkeys(node for one in told for node in one.nodes)
     state = last.state if over is None else over.state
     return AttemptEntry(
         attempt=attempt,
         user=last.user,
         nodes=tuple(nodes),
-        start=next(started, None),
-        end=None if over is None else over.event_time,
+        start=next(iter(runs), None),
+        end=over.event_time if over is not None else (runs[-1] if len(runs) > 1 else None),
         state=None if state == UNKNOWN_STATE else state,
         exit_code=None if over is None else over.exit_code,
         signal=None if over is None else over.signal,
@@ -116,6 +120,11 @@ def _log(
         return (one.block for one in landings if isinstance(one, LineBatch))
 
     return LogSource(name=name, stream=stream, node=node, read=read)
+
+
+def _age(attempt: str) -> tuple[int, AttemptId]:
+    identity = AttemptId.parse(attempt)
+    return identity.job_key.first_submit_time, identity
 
 
 def _one(name: str) -> frozenset[str]:

@@ -14,6 +14,8 @@ from relume.ingest.loglines import LineParser
 
 LOOKED_AT = 600
 """Characters of a line in which a clock may stand."""
+LEAP_SECONDS = 24 * 3600
+"""A job's log may be silent for a day; a time further ahead is first of all a broken clock."""
 MAX_KNOWN = 4096
 """Clock texts remembered: lines of one second mostly repeat them."""
 
@@ -66,9 +68,11 @@ def timed_pieces(
     """Yield (second, lines) of a log in its order; seconds never go back.
 
     Lines before the first clock have that of the first. In a log whose first block has no clock
-    nothing has one: null.
+    nothing has one: null. A clock that is `LEAP_SECONDS` ahead is believed when the next one says
+    so, too.
     """
     now: int | None = None
+    leap: int | None = None
     has_clock: bool | None = None
     for block in blocks:
         if has_clock is False:
@@ -78,7 +82,13 @@ def timed_pieces(
         for position, second in _clocks(block.data, clock):
             if now is None:
                 now = second
-            elif second > now:
+                continue
+            is_leap = second > now + LEAP_SECONDS
+            if is_leap and (leap is None or second < leap):
+                leap = second
+                continue
+            leap = None
+            if second > now:
                 if position > start:
                     yield now, BlockPiece(block, start, position)
                 start, now = position, second

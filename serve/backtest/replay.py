@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from relume.advice import Advice
@@ -74,43 +74,35 @@ def replay_unit(
     return results
 
 
-def ticked(
-    timed: Iterable[Timed], watched: Mapping[str, AttemptWatch], cluster: str
-) -> Iterator[Landing]:
+def ticked(timed: Iterable[Timed], watched: object, cluster: str) -> Iterator[Landing]:
     """Yield landings with a tick after each whole second in which an attempt is watched.
 
     A tick tells that all before it have landed, so it comes after those of its own time. After the
-    last landing the clock goes on until every attempt that ended is decided on, `LINGER_SECONDS` at
-    most: of those that run on nobody knows whether they were silent then.
+    last landing the clock goes on until nothing is watched any more, `LINGER_SECONDS` at most.
 
     Parameters
     ----------
     timed
         Landings in the order of their times.
     watched
-        The attempts that are watched, as they come and go.
+        Something that is false while no attempt is watched.
     cluster
         Whose clock it is.
     """
     following = now = 0
     for time, landing in timed:
-        if not watched or time - now > MAX_SILENCE:
-            if watched:
-                yield from _ticks(following, now + MAX_SILENCE, cluster)
-            following = _whole(time)
-        while following < time:
+        end = min(time, now + MAX_SILENCE)
+        while watched and following < end:
             yield _tick(following, cluster)
-            following = following + TICK if watched else _whole(time)
+            following += TICK
+        if not watched or end < time:
+            following = _whole(time)
         now = time
         yield landing
     end = now + int(LINGER_SECONDS * TICK)
-    while following <= end and any(watch.ended_at is not None for watch in watched.values()):
+    while watched and following <= end:
         yield _tick(following, cluster)
         following += TICK
-
-
-def _ticks(first: int, end: int, cluster: str) -> Iterator[Tick]:
-    return (_tick(time, cluster) for time in range(first, end, TICK))
 
 
 def _tick(time: int, cluster: str) -> Tick:

@@ -14,7 +14,9 @@ from relume.advice import Mode
 from relume.dataset import AttemptEntry, Origin
 from relume.errors import InputError
 from relume.ingest.datasets import is_dataset, read_dataset
+from relume.ingest.datasets.forms import HEADER_FILE
 from relume.ingest.lake import LakeReader
+from relume.ingest.lake.journal import FOLDER as JOURNAL
 from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import ScoredAttempt
 from relume.serve.backtest.lakes import is_live, lake_units
@@ -78,7 +80,7 @@ class Recording:
                 expected="a lake",
                 hint="leave --labels out",
             )
-        self._reader = None if self._dataset is not None else LakeReader(path)
+        self._reader = None if self._dataset is not None else _lake(path)
         source = self._dataset or (read_dataset(labels) if labels is not None else None)
         self.name = path.resolve().name if source is None else source.header.name
         self.origin = Origin.PRODUCTION if source is None else source.header.origin
@@ -140,6 +142,18 @@ class Recording:
         return About(
             data=self.name, digest=self.digest(), settings=judging.digest(), version=__version__
         )
+
+
+def _lake(path: Path) -> LakeReader:
+    reader = LakeReader(path)
+    if not (path / JOURNAL).is_dir():
+        raise InputError(
+            f"backtest of {path}",
+            found="neither a data set nor a lake",
+            expected=f"a folder with {HEADER_FILE}, or one that serve or lake import wrote",
+            hint="docs/formats/dataset.md shows a data set",
+        )
+    return reader
 
 
 def scored_attempts(recording: Recording, results: Results) -> Iterator[ScoredAttempt]:

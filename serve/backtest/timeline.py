@@ -26,6 +26,7 @@ from relume.verdict import Health
 
 NO_CLOCK = "no line of it has a clock: nobody can tell when it was silent"
 LOST_END = "its end is damaged and can't be read"
+RECORDING_ENDS = "the recording ends, and the attempt goes on"
 NO_LOG = "it left no log that can be read"
 _RUNNING = "RUNNING"
 
@@ -144,7 +145,9 @@ def _end(source: AttemptSource, silent: list[RecordedLog], time: int) -> Iterato
     for log in silent:
         yield from log.batches(time)
     state = source.entry.state
-    if state != _RUNNING or source.entry.end is not None:  # it still ran when that was asked
+    if state == _RUNNING:  # from here on nobody looked: that is no silence
+        yield time, _status(source, Health.UNKNOWN, RECORDING_ENDS, time)
+    else:
         yield time, _event(source, state or UNKNOWN_STATE, time)
 
 
