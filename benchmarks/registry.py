@@ -55,9 +55,15 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         "healthy",
-        "verdicts on logs of runs that ended well",
-        "folder with mlperf-training-v2.1/",
+        "verdicts on logs of runs that ended well or that the scheduler ended, and of calm hosts",
+        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/",
         "relume.benchmarks.healthy",
+    ),
+    Bench(
+        "examples",
+        "the signature reference's example lines: who they name, and the rule of every wording",
+        "failure-signature-examples.jsonl, or the folder that holds it",
+        "relume.benchmarks.examples",
     ),
     Bench(
         "diagnose-speed",

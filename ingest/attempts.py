@@ -140,7 +140,7 @@ def _folder(folder: Path) -> AttemptInput:
         for path in _members(folder, skipped)
         if (form := _form(path, skipped)) is not None
     ]
-    if all(file.form == SACCT for file in files):
+    if not files:
         raise InputError(
             f"no log in {folder}",
             found=str(skipped) or "no readable file",

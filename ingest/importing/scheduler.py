@@ -18,11 +18,14 @@ def started(entry: AttemptEntry) -> SchedulerEvent:
 
 
 def ended(entry: AttemptEntry) -> SchedulerEvent | None:
-    """Return how it ended; null when it goes on, and where nothing of an end is known."""
-    state = None if entry.state is None else entry.state.partition(" ")[0]
-    if state == _RUNNING or (state is None and entry.end is None):
+    """Return how it ended, or that it still ran when the recording ended.
+
+    Null when it goes on and nobody says until when.
+    """
+    state = _UNKNOWN if entry.state is None else entry.state.partition(" ")[0]
+    if state == _RUNNING and entry.end is None:
         return None
-    return _event(entry, state or _UNKNOWN, entry.end)
+    return _event(entry, state, entry.end)
 
 
 def _event(entry: AttemptEntry, state: str, time: int | None) -> SchedulerEvent:

@@ -14,15 +14,19 @@ from relume.ingest.lake.columns import LANDED
 from relume.ingest.lake.journal import Segment
 from relume.ingest.lake.segments import opened_segment
 
-ATTEMPT, NODE = "attempt", "node"
+ATTEMPT, NODE, FILE, STREAM = "attempt", "node", "file", "stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Rows of some attempts, and rows of some nodes that belong to no attempt (kernel logs)."""
+    """Rows of some attempts, and rows of some nodes that belong to no attempt (kernel logs).
+
+    Where `file` is given, only lines of that log are meant.
+    """
 
     attempts: frozenset[str] = frozenset()
     nodes: frozenset[str] = frozenset()
+    file: str | None = None
 
     def rows_of(self, group: pa.Table) -> pa.Table:
         """Return the rows of `group` that are meant, in their order.
@@ -39,6 +43,8 @@ class Selection:
         if NODE in names:
             on_node = pc.is_in(group.column(NODE), pa.array(self.nodes, pa.string()))
             wanted = pc.or_(wanted, pc.and_(is_free, on_node))
+        if self.file is not None and FILE in names:
+            wanted = pc.and_(wanted, pc.equal(group.column(FILE), self.file))
         return group.filter(wanted)
 
 
@@ -143,6 +149,18 @@ def index_segment(lake: Path, segment: Segment, sequence: int) -> Iterator[RowGr
                 attempts=attempts,
                 nodes=nodes,
             )
+
+
+def logs_in(lake: Path, group: RowGroup, wanted: Selection) -> list[tuple[str, str, str | None]]:
+    """Return (file, stream, node) of each log of `wanted` in a row group of lines, in order.
+
+    Raises as `index_segment` does.
+    """
+    columns = [FILE, STREAM, NODE, ATTEMPT]
+    with opened_segment(lake, group.segment) as file:
+        rows = file.read_row_group(group.number, columns=columns, use_threads=False)
+    keys = wanted.rows_of(rows).group_by(columns[:-1], use_threads=False).aggregate([])
+    return [(row[FILE], row[STREAM], row[NODE]) for row in keys.to_pylist()]
 
 
 def _owners(

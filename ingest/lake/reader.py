@@ -143,6 +143,7 @@ class LakeReader:
         nodes: Collection[str] = (),
         *,
         index: LakeIndex | None = None,
+        file: str | None = None,
     ) -> Iterator[Landing]:
         """Yield what landed of some attempts, in order, reading no more than its row groups.
 
@@ -156,13 +157,15 @@ class LakeReader:
             Of these what belongs to no attempt (kernel logs, node events) is given, too.
         index
             What `index` gave; made anew when null, which looks at every segment.
+        file
+            Of the lines only those of this log; null means of every log.
 
         Raises
         ------
         LakeError
             As `landings`.
         """
-        wanted = Selection(attempts=frozenset(attempts), nodes=frozenset(nodes))
+        wanted = Selection(attempts=frozenset(attempts), nodes=frozenset(nodes), file=file)
         groups = (index or self.index()).groups_of(wanted)
         for _, committed in groupby(groups, key=attrgetter("sequence")):
             segments: dict[Segment, list[int]] = {}

@@ -57,7 +57,8 @@ def test_an_attempt_lands_between_its_start_and_its_end(tmp_path: Path, lake: Pa
     ("changes", "states"),
     [
         ({"state": "RUNNING", "end": None}, ["RUNNING"]),
-        ({"state": None, "end": None}, ["RUNNING"]),
+        ({"state": "RUNNING"}, ["RUNNING", "RUNNING"]),
+        ({"state": None, "end": None}, ["RUNNING", "UNKNOWN"]),
         ({"state": None}, ["RUNNING", "UNKNOWN"]),
         ({"state": "CANCELLED by 0"}, ["RUNNING", "CANCELLED"]),
         ({"comment": "my own", "run": "llm"}, ["RUNNING", "FAILED"]),
