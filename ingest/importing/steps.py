@@ -53,7 +53,9 @@ def _of_part(ready: PreparedUnit, before: UnitPosition, skipped: SkipCounts) -> 
     part, stamp = ready.unit.parts[before.part], ready.stamps[before.part]
     size, told = 0 if stamp is None else stamp.size, 0
     at = replace(before, stamp=stamp)
-    reading = _events(part, at) if isinstance(part, EventsPart) else _lines(part, at, skipped)
+    reading = (
+        _events(part, at, skipped) if isinstance(part, EventsPart) else _lines(part, at, skipped)
+    )
     for landings, after in reading:
         if stamp is not None:
             _require_untouched(part, stamp)
@@ -65,9 +67,9 @@ def _of_part(ready: PreparedUnit, before: UnitPosition, skipped: SkipCounts) -> 
 
 
 def _events(
-    part: EventsPart, position: UnitPosition
+    part: EventsPart, position: UnitPosition, skipped: SkipCounts
 ) -> Iterator[tuple[Sequence[Landing], UnitPosition]]:
-    events = islice(part.read(), position.taken, None)
+    events = islice(part.read(skipped), position.taken, None)
     while taken := list(islice(events, EVENTS_AT_ONCE)):
         position = replace(position, taken=position.taken + len(taken))
         yield taken, position

@@ -17,6 +17,7 @@ from relume.cli import (
     control,
     demo,
     diagnose,
+    lake,
     rules,
     scan,
     serve,
@@ -44,6 +45,7 @@ app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
+app.add_typer(lake.app, name="lake")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 
