@@ -75,13 +75,13 @@ def kill_imports(source: Path, folder: Path, *, kills: int, seed: int) -> Killed
             if not ended and process.exitcode != _KILLED:
                 raise RuntimeError(f"an import ended with code {process.exitcode}")
             found.kills += not ended
-            found.torn_segments += _torn(lake)
+            found.torn_segments += torn(lake)
         found.rounds += 1
         compare(lake, expected, found)
     return found
 
 
-def _torn(lake: Path) -> int:
+def torn(lake: Path) -> int:
     """Committed segments that are not what was committed."""
     torn = 0
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from importing import log_text, make_dataset, make_entry
 from relume.benchmarks.ingest import kills
-from relume.benchmarks.ingest.kills import Killed, compare, kill_imports, tables_of
+from relume.benchmarks.ingest.kills import Killed, compare, kill_imports, tables_of, torn
 from relume.events import Tick
 from relume.ingest.lake import LakeReader, LakeWriter
 
@@ -69,3 +69,12 @@ def test_an_import_that_fails_by_itself_is_no_kill(
     (tmp_path / "lakes" / "0").write_bytes(b"no folder")
     with pytest.raises(RuntimeError, match="ended with code 1"):
         kill_imports(tmp_path / "set", tmp_path / "lakes", kills=1, seed=1)
+
+
+def test_a_segment_that_is_not_what_was_committed_is_torn(tmp_path: Path) -> None:
+    assert torn(tmp_path / "none") == 0
+    lake = lake_of(tmp_path / "a", 1, 2)
+    assert torn(lake) == 0
+    [path, _] = LakeReader(lake).tables()["tick"]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert torn(lake) == 1
