@@ -60,7 +60,7 @@ def repeats(scanned: Iterable[Scanned]) -> list[Repeat]:
 
 
 def past_attempts(attempts: Iterable[Scanned]) -> list[PastAttempt]:
-    """Return the attempts of one run as its history, numbered through in the order of their jobs."""
+    """Return the attempts of one run as its history, numbered in the order of their jobs."""
     ordered = sorted(attempts, key=lambda one: _age(one.entry.attempt))
     return [
         PastAttempt(number, one.fingerprint, one.first_step, one.last_step)
