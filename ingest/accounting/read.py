@@ -40,6 +40,7 @@ SACCT = Form(
     ids={"JobID": _ID, "JobIDRaw": _ID},
     needed={"State": _STATE},
     typed={
+        "JobIDRaw": _ID,
         **dict.fromkeys(("Submit", "Start", "End"), TIME),
         **dict.fromkeys(("Elapsed", "Timelimit", "Reserved", "Planned", "Suspended"), DURATION),
         **dict.fromkeys(("CPUTime", "TotalCPU", "UserCPU", "SystemCPU"), DURATION),
@@ -100,7 +101,7 @@ def read_rows(
     """
     where = zone_of(zone)
     job: AccountingRow | None = None
-    for table, cells in read_table(lines, SACCT, skipped):
+    for table, cells in read_table(lines, SACCT, skipped=skipped):
         line = _Line(table, cells, where)
         job_id, step = line.ids()
         if step is None:
