@@ -60,6 +60,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.healthy",
     ),
     Bench(
+        "accounting",
+        "rows of printed accounting, all of them read or counted by reason",
+        "folder with slurm-fixtures/",
+        "relume.benchmarks.accounting",
+    ),
+    Bench(
         "diagnose-speed",
         "lines diagnosed per CPU-second and peak memory on mixed real logs",
         "folder with mlperf-training-v2.1/ and failure-cases/",
