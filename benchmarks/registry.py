@@ -55,8 +55,8 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         "healthy",
-        "verdicts on logs of runs that ended well",
-        "folder with mlperf-training-v2.1/",
+        "verdicts on logs of runs that ended well or that the scheduler ended, and of calm hosts",
+        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/",
         "relume.benchmarks.healthy",
     ),
     Bench(
@@ -64,6 +64,12 @@ BENCHES: tuple[Bench, ...] = (
         "rows of printed accounting, all of them read or counted by reason",
         "folder with slurm-fixtures/",
         "relume.benchmarks.accounting",
+    ),
+    Bench(
+        "examples",
+        "the signature reference's example lines: who they name, and the rule of every wording",
+        "failure-signature-examples.jsonl, or the folder that holds it",
+        "relume.benchmarks.examples",
     ),
     Bench(
         "diagnose-speed",

@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 from relume.features.progress.assess import ProgressState
 from relume.features.progress.regular import goes_on_after
 from relume.models.diagnosis.consequences import (
+    ANCHORS,
     CAUSES,
     SYSTEM_CATEGORIES,
+    is_generic,
     is_quoted,
     is_system_log,
     is_undated,
 )
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
-from relume.models.diagnosis.own import failed_itself, failure_shown, said_its_end
-from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED
+from relume.models.diagnosis.own import MICROSECONDS, failed_itself, failure_shown, said_its_end
+from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
 from relume.verdict import Kind
@@ -31,6 +33,9 @@ HALF = 0.5
 """Factor of a doubt that makes the verdict abstain."""
 SOME = 0.7
 """Factor of a doubt that the verdict survives."""
+OUTLIVED_SECONDS = 120
+"""How long a log goes on after the last words of a process that died with it, at most."""
+OUTLIVED_LINES = 20
 _GOING_ON = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 
 
@@ -100,8 +105,32 @@ def _of_life(episode: Episode, hit: Hit) -> Iterator[Doubt]:
     if episode.restarts.get(file, -1) >= line:
         yield Doubt(SOME, "the launcher starts the processes anew after it, how that ends is open")
     end = episode.ends.get(file)
+    if end is not None and _is_outlived(episode, hit, end):
+        yield Doubt(HALF, "it only calls itself a failure, and its log goes on long after it")
     if end is not None and goes_on_after(end.lines, line):
         yield Doubt(HALF, "lines of the job go on after it as before, and a number in them grows")
+
+
+def _is_outlived(episode: Episode, hit: Hit, end: LogEnd) -> bool:
+    """Whether a line that names no failure is the only one, and its log goes on for minutes.
+
+    What dies prints its last lines within seconds; a service that logs a failed request, or a
+    logger's word for another process, goes on.
+    """
+    time = hit.line.event_time
+    if not is_generic(hit) or time is None or end.time is None:
+        return False
+    later = sum(number > hit.line.line for number, _ in end.lines)
+    seconds = (end.time - time) / MICROSECONDS
+    is_long = seconds >= OUTLIVED_SECONDS and later >= OUTLIVED_LINES
+    return is_long and episode.scheduler.state not in FAILED_STATES and not _named(episode)
+
+
+def _named(episode: Episode) -> bool:
+    """Whether any line names a failure."""
+    return any(
+        other.signature.role in ANCHORS and not is_generic(other) for other in episode.all_hits()
+    )
 
 
 def _others_fail(episode: Episode, hit: Hit) -> bool:

@@ -54,7 +54,8 @@ def edited(site: Path, old: str, new: str) -> str:
 def test_list_prints_a_rule_a_line(site: Path) -> None:
     result = run("list", "--rules", str(site), "--family", "site")
     assert result.exit_code == 0
-    row = ["our_gate", "site", "root", "platform", "yes", "never", "The site's gate [closed]."]
+    row = ["our_gate", "site", "root", "platform", "yes", "never"]
+    row += [str(site), "The site's gate [closed]."]
     assert result.stdout == "\t".join(row) + "\n"
 
 
@@ -71,7 +72,7 @@ def test_list_draws_a_table_on_a_terminal(site: Path) -> None:
         "--family",
         "site",
     ]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "240"}
     subprocess.run(command, stdout=theirs, env=environment, check=True)
     os.close(theirs)
     text = os.read(ours, 65536).decode()
@@ -91,6 +92,7 @@ def test_list_as_json_holds_every_field(site: Path) -> None:
     [ours] = [rule for rule in document["rules"] if rule["id"] == "our_gate"]
     assert (ours["family"], ours["tier"], ours["cause"]) == ("site", "exception", "our_gate")
     assert (ours["verify"], ours["captures"], ours["advice"]) == ("^gate", [], "")
+    assert (ours["origin"], ours["override"], ours["refines"]) == (str(site), False, None)
     assert ours["negative"] == ["gate is open", "the last gate is closed"]
 
 
@@ -126,7 +128,9 @@ def test_packaged_rules_pass_and_exit_0() -> None:
 def test_a_sample_that_fails_exits_1(site: Path) -> None:
     result = run(*QUICK_TEST, edited(site, "'gate is open'", "'gate is closed?'"))
     assert result.exit_code == 1
-    assert "fail: our_gate: negative sample is hit: gate is closed?\n" in result.stdout
+    assert (
+        f"fail: {site}: rule our_gate: negative sample is hit: gate is closed?\n" in result.stdout
+    )
 
 
 def test_a_failing_sample_as_json(site: Path) -> None:
@@ -137,6 +141,7 @@ def test_a_failing_sample_as_json(site: Path) -> None:
     assert document["errors"] == []
     assert {
         "rule": "our_gate",
+        "origin": str(site),
         "expected_hit": True,
         "located": True,
         "sample": "for now the gate is closed",

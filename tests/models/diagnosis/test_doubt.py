@@ -110,3 +110,38 @@ def test_what_a_process_repeats_is_quoted(
 )
 def test_what_a_kernel_prints_is_not(prefix: str, where: dict[str, object]) -> None:
     assert not is_quoted(quoting(prefix, "NVRM: Xid (PCI:0000:41:00): 79", **where))
+
+
+def going_on(*hits: Hit, seconds: int, lines: int, state: str | None = None) -> Episode:
+    """Return an episode whose log has `lines` more after line 9, `seconds` after its hits."""
+    episode = make_episode(*hits)
+    after = tuple((number, "GET /weights 200") for number in range(10, 10 + lines))
+    episode.ends[LOG] = LogEnd(LOG, "stdout", after, time=seconds * 1_000_000)
+    episode.scheduler = SchedulerFacts(state)
+    return episode
+
+
+VAGUE = make_signature("vague", specificity=3, domain=Domain.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lines", "kind"),
+    [(600, 40, Kind.UNKNOWN), (10, 40, Kind.CRASH), (600, 4, Kind.CRASH)],
+)
+def test_a_log_that_goes_on_outlives_a_line_that_names_no_failure(
+    seconds: int, lines: int, kind: Kind
+) -> None:
+    vague = make_hit(VAGUE, 9, event_time=0)
+    assert diagnose(going_on(vague, seconds=seconds, lines=lines)).kind is kind
+
+
+def test_what_names_a_failure_is_not_outlived() -> None:
+    vague, raised = make_hit(VAGUE, 9, event_time=0), make_hit(RAISED, 8, event_time=0)
+    assert diagnose(going_on(raised, seconds=600, lines=40)).kind is Kind.CRASH
+    assert diagnose(going_on(raised, vague, seconds=600, lines=40)).kind is Kind.CRASH
+    assert diagnose(going_on(vague, seconds=600, lines=40, state="FAILED")).kind is Kind.CRASH
+
+
+def test_without_clocks_nobody_knows_how_long_a_log_went_on() -> None:
+    episode = going_on(make_hit(VAGUE, 9), seconds=600, lines=40)
+    assert diagnose(episode).kind is Kind.CRASH
