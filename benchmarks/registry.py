@@ -60,6 +60,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.healthy",
     ),
     Bench(
+        "accounting",
+        "rows of printed accounting, all of them read or counted by reason",
+        "folder with slurm-fixtures/",
+        "relume.benchmarks.accounting",
+    ),
+    Bench(
         "examples",
         "the signature reference's example lines: who they name, and the rule of every wording",
         "failure-signature-examples.jsonl, or the folder that holds it",
