@@ -27,7 +27,7 @@ from random import Random
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.corpora.clocks import with_clock
 from relume.benchmarks.corpora.common import attempt_name, read_lines, write_log
-from relume.benchmarks.corpora.excerpts import incident_of, is_decided
+from relume.benchmarks.corpora.excerpts import has_failed, incident_of, is_decided
 from relume.benchmarks.corpora.failure_cases import Case
 from relume.benchmarks.scoring import WATCHDOG
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile, Origin
@@ -125,6 +125,8 @@ def why_not(case: Case) -> str | None:
     """Say why a case can't be spliced; null when it can."""
     if not is_decided(case):
         return "undecided"
+    if not has_failed(case):
+        return "without a failure"
     if case.kind not in {"crash", "hang"}:
         # A straggler's steps are those of another job: they would not slow this one down.
         return f"of kind {case.kind}"
