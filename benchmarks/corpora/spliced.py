@@ -132,7 +132,15 @@ def why_not(case: Case) -> str | None:
         return f"of kind {case.kind}"
     if form_of("\n".join(case.text).encode()) != JOB:
         return "of a log that is no job's"
-    times = [time for time in _times(case.text) if time is not None]
+    return _clocks_against(case.text)
+
+
+def _clocks_against(text: Lines) -> str | None:
+    """Say why the clocks of an excerpt can't be moved to another time; null when they can."""
+    known = [(line, time) for line, time in zip(text, _times(text), strict=True) if time]
+    if any(with_clock(line, time + SECOND_MICROS) == line for line, time in known):
+        return "with clocks that can't be moved"
+    times = [time for _, time in known]
     if times and max(times) - min(times) > _MAX_EXCERPT_SECONDS * SECOND_MICROS:
         return "longer than a minute by their own clocks"
     return None

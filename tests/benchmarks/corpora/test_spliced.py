@@ -144,6 +144,7 @@ def test_a_hang_that_nothing_ends_is_silent_for_an_hour() -> None:
         (make_case(fault_domain="scheduler"), "without a failure"),
         (make_case(accept_kind=frozenset({"crash", "benign"})), "undecided"),
         (make_case(text=("[  12.345678] NVRM: Xid",)), "of a log that is no job's"),
+        (make_case(text=(mllog(0, "eval_accuracy"),)), "with clocks that can't be moved"),
         (
             make_case(text=("2024-05-06 07:08:09 a", "2024-05-06 07:09:10 b")),
             "longer than a minute by their own clocks",
