@@ -69,7 +69,7 @@ def test_list_shows_the_rules_of_the_configuration(site: Path) -> None:
 def test_rules_that_are_wrong_are_told_line_by_line(
     site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = edited(site, '"exception"', '"exeption"\nexclud = "yes"')
+    path = edited(site, '"exception"', '"exceptional"\nexclud = "yes"')
     monkeypatch.setattr("sys.argv", ["relume", "diagnose", "--rules", path, path])
     with pytest.raises(SystemExit) as ended:
         main()
