@@ -13,7 +13,8 @@ from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.benchmarks.scoring import Score, Tally, expected_calibration_error, score
+from relume.benchmarks.scoring import Score, Tally, score
+from relume.models.scoring.answers import expected_calibration_error
 from relume.records import case_record
 from relume.serve.offline import Analyzer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from relume.ingest.sacct import is_sacct
+from relume.ingest.accounting.read import is_sacct
 
 JOB = "stdout"
 KERNEL = "kernel"

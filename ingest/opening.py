@@ -71,22 +71,34 @@ def read_blocks(path: Path | str, *, skipped: SkipCounts | None = None) -> Itera
 
 
 def read_chunks(
-    path: Path | str, *, skipped: SkipCounts | None = None, read_bytes: int = READ_BYTES
+    path: Path | str,
+    *,
+    skipped: SkipCounts | None = None,
+    read_bytes: int = READ_BYTES,
+    start: int = 0,
 ) -> Iterator[bytes]:
     """Yield the decoded bytes of one file, ``-`` for standard input, in pieces of any size.
 
-    Damage after the first of them ends it, and is counted.
+    Damage after the first of them ends it, and is counted. The first `start` decoded bytes are left
+    out: a plain file isn't read until there, any other is decoded.
 
     Raises
     ------
     InputError
         As for `read_blocks`.
     """
-    is_empty = True
+    is_empty, left = True, start
     with _open(path) as stream:
         try:
-            for chunk in _decoded(iter(lambda: stream.read1(read_bytes), b"")):  # type: ignore[attr-defined]
-                yield chunk
+            if start and _is_plain(stream):
+                stream.seek(start)
+                chunks, left = _pieces(stream, read_bytes), 0
+            else:
+                chunks = _decoded(_pieces(stream, read_bytes))
+            for chunk in chunks:
+                if left < len(chunk):
+                    yield chunk[left:] if left else chunk
+                left = max(0, left - len(chunk))
                 is_empty = False
         except DAMAGE as error:
             if is_empty:
@@ -194,6 +206,19 @@ def _stdin() -> BinaryIO:
     if stream is None:
         raise _unreadable(STDIN, "a closed stream")
     return stream.buffer
+
+
+def _pieces(stream: BinaryIO, read_bytes: int) -> Iterator[bytes]:
+    return iter(lambda: stream.read1(read_bytes), b"")  # type: ignore[attr-defined]
+
+
+def _is_plain(stream: BinaryIO) -> bool:
+    """Whether the bytes of a file, which stands at its start, are those of its text."""
+    if not stream.seekable():
+        return False
+    head = stream.read(_MAGIC_BYTES)
+    stream.seek(0)
+    return not head.startswith((GZIP, ZSTD, codecs.BOM_UTF8, *_UTF16))
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:

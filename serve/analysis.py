@@ -48,7 +48,7 @@ class AttemptAnalysis:
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
-        self._said: tuple[DiagnosisSettings | None, Verdict] | None = None
+        self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
@@ -85,18 +85,29 @@ class AttemptAnalysis:
         self._said = None
         self._episode.note_lost_end(file)
 
-    def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
+    def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards.
 
-        Costs nothing while nothing new was fed.
+        Costs nothing while nothing new was fed. Without `pace` stragglers aren't looked for, which
+        is most of the cost.
         """
-        if self._said is None or self._said[0] != settings:
-            episode = self._episode.build(self._assess(), self._tails.ends())
-            self._said = settings, diagnose(episode, settings)
-        return self._said[1]
+        if self._said is None or self._said[:2] != (settings, pace):
+            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
+            self._said = settings, pace, diagnose(episode, settings)
+        return self._said[2]
 
-    def _assess(self) -> ProgressAssessment:
-        """Judge the progress with the clocks that came after it: they show a silent job."""
+    def shows_failure(self) -> bool:
+        """Whether the verdict could be a crash or a hang: a line, the scheduler or a silence.
+
+        Costs a tenth of a verdict, and spares it while a job is well.
+        """
+        return self._episode.shows_failure or self._observed().is_silent()
+
+    def _assess(self, *, pace: bool) -> ProgressAssessment:
+        return assess(self._observed(), pace=pace)
+
+    def _observed(self) -> ProgressTracker:
+        """Return the progress with the clocks that came after it: they show a silent job."""
         tracker = copy.copy(self._tracker)  # asking must not change what is said later
         last = tracker.last_progress
         for file, tail in self._tails.of_job():
@@ -109,7 +120,7 @@ class AttemptAnalysis:
             work = tail.work_time(since) if tracker.is_silent() else None
             if work is not None:
                 tracker.note_work(work)
-        return assess(tracker)
+        return tracker
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""

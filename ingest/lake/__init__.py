@@ -11,6 +11,7 @@ from relume.ingest.lake.errors import (
     LakeWriteError,
     MissingSegmentError,
 )
+from relume.ingest.lake.index import LakeIndex, RowGroup
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.writer import LakeWriter, Landed
 
@@ -19,6 +20,7 @@ __all__ = [
     "CorruptSegmentError",
     "LakeBusyError",
     "LakeError",
+    "LakeIndex",
     "LakeReader",
     "LakeWriteError",
     "LakeWriter",
@@ -28,4 +30,5 @@ __all__ = [
     "LineBatch",
     "MissingSegmentError",
     "Parsers",
+    "RowGroup",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.consequences import ANCHORS
 from relume.models.diagnosis.episode import (
     AdvanceTail,
     Episode,
@@ -22,7 +23,10 @@ MAX_PLACES = 1 << 17
 
 
 class EpisodeBuilder:
-    """Takes hits, advances, places and facts in reading order; `build` gives the episode so far."""
+    """Takes hits, advances, places and facts in reading order; `build` gives the episode so far.
+
+    `shows_failure` is false as long as no line and no word of the scheduler is a sign of one.
+    """
 
     def __init__(self, attempt: str, files: Sequence[str]) -> None:
         self._attempt = attempt
@@ -38,6 +42,7 @@ class EpisodeBuilder:
         self._end_time: int | None = None
         self._restarts: dict[str, int] = {}
         self._lost_ends: dict[str, None] = {}
+        self.shows_failure = False
 
     def note_file(self, file: str) -> None:
         """Take a file of the attempt; files that were not announced come after those that were."""
@@ -48,6 +53,7 @@ class EpisodeBuilder:
     def add_hit(self, hit: Hit) -> None:
         """Take one signature hit."""
         self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)
+        self.shows_failure |= hit.signature.role in ANCHORS
         self.note_time(hit.line.event_time)
 
     def note_advance(self, line: LogLine) -> None:
@@ -69,6 +75,7 @@ class EpisodeBuilder:
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
         self._scheduler = facts
+        self.shows_failure |= facts.state is not None
 
     def note_form(self, stream: str) -> None:
         """Take what form of log was read (stdout, kernel, slurmctld)."""

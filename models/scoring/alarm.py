@@ -26,6 +26,9 @@ class Alarm:
     settled
         Whether more evidence was not waited for any more: what is said of cause and culprit counts
         only then, the time from the first alarm on.
+    advice_time
+        When the Advice that came of it was durable, UTC microseconds; null when there was none or
+        a replay made it.
     """
 
     attempt: str
@@ -40,3 +43,4 @@ class Alarm:
     operation: str = "OBSERVE"
     confidence: float = 0.0
     settled: bool = False
+    advice_time: int | None = None

@@ -273,6 +273,14 @@ class AttemptWatch:
             return self._analysis.new_steps > 0
         return last > max(before)
 
+    def full_verdict(self) -> Verdict:
+        """Return the verdict on everything seen, stragglers and numeric troubles included."""
+        try:
+            return self._analysis.verdict(self._settings.diagnosis)
+        except Exception:
+            log.exception("%s: diagnosis failed", self.attempt)
+            return self._failed_diagnosis()
+
     def outcome(self) -> PastAttempt:
         """How this attempt ended, for the decisions about the next ones."""
         verdict = self.verdict
@@ -305,10 +313,16 @@ class AttemptWatch:
         """Return the verdict on the logs; where our own code fails, Slurm's word is left."""
         if not self._is_degraded:
             try:
-                return self._analysis.verdict(self._settings.diagnosis)
+                if not (self._is_ended() or self._hangs() or self._analysis.shows_failure()):
+                    return Verdict(attempt=str(self.attempt), confidence=0.0, **_NO_FINDING)
+                # Nothing is done yet about slow jobs that run: that they are slow may wait.
+                return self._analysis.verdict(self._settings.diagnosis, pace=self._is_ended())
             except Exception:
                 log.exception("%s: diagnosis failed", self.attempt)
                 self._is_degraded = True
+        return self._failed_diagnosis()
+
+    def _failed_diagnosis(self) -> Verdict:
         name, missing = str(self.attempt), (DIAGNOSIS_FAILED,)
         return Verdict(attempt=name, confidence=0.0, missing_evidence=missing, **_NO_FINDING)
 

@@ -185,3 +185,28 @@ def require_order(what: str, start: int | None, end: int | None) -> None:
     """
     if start is not None and end is not None and end < start:
         raise InputError(what, found=f"its end {start - end} us before its start", expected="after")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetHeader:
+    """What is the same for all attempts of a data set.
+
+    Attributes
+    ----------
+    name
+        For reports.
+    origin
+        Recorded, simulated or from production.
+    timezone
+        IANA name of the zone of clocks that name none.
+    description
+        One or two sentences: what it is and where its labels come from.
+    node_logs
+        Logs of nodes (kernel, system), each with its `node`; attempts on the node read them, too.
+    """
+
+    name: str
+    origin: Origin = Origin.RECORDED
+    timezone: str = "UTC"
+    description: str = ""
+    node_logs: tuple[LogFile, ...] = ()

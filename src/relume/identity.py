@@ -179,6 +179,43 @@ class AccountingRow:
     state: str
 
 
+class AttemptChains:
+    """Says which attempt each row is as the rows come, one by one, those of a job by submit time.
+
+    The rule is that of `chain_attempts`. Holds one row for each job that may still be continued.
+
+    Examples
+    --------
+    >>> chains = AttemptChains("lab")
+    >>> [
+    ...     str(chains.add(AccountingRow("7", submit, submit + 2_000_000, "REQUEUED")))
+    ...     for submit in (1_000_000, 3_000_000)
+    ... ]
+    ['lab/7@1.0', 'lab/7@1.1']
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._before: dict[str, tuple[AccountingRow, AttemptId]] = {}
+
+    def add(self, row: AccountingRow) -> AttemptId:
+        """Return the attempt of the next row.
+
+        Raises
+        ------
+        InputError
+            For a job id or a time that can't be part of an identity.
+        """
+        before = self._before.pop(row.job_id, None)
+        if before is not None and _follows(row, before[0]):
+            attempt = AttemptId(before[1].job_key, before[1].restart_count + 1)
+        else:
+            attempt = AttemptId(JobKey(self._cluster, row.job_id, row.submit_time), 0)
+        if _may_go_on(row):
+            self._before[row.job_id] = row, attempt
+        return attempt
+
+
 def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptId]:
     """Say which attempt each row of `sacct -D` is, in the order of `rows`.
 
@@ -209,16 +246,9 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
         known = distinct.setdefault((row.job_id, row.submit_time), row)
         if (row.end_time or 0) > (known.end_time or 0):
             distinct[row.job_id, row.submit_time] = row
-    attempts: dict[tuple[str, int], AttemptId] = {}
-    before: AccountingRow | None = None
-    for key in sorted(distinct):  # by job id, then by submit time
-        row = distinct[key]
-        if before is not None and _follows(row, before):
-            last = attempts[before.job_id, before.submit_time]
-            attempts[key] = AttemptId(last.job_key, last.restart_count + 1)
-        else:
-            attempts[key] = AttemptId(JobKey(cluster, *key), 0)
-        before = row
+    chains = AttemptChains(cluster)
+    ordered = sorted(distinct)  # by job id, then by submit time
+    attempts = {key: chains.add(distinct[key]) for key in ordered}
     return [attempts[row.job_id, row.submit_time] for row in rows]
 
 
@@ -299,12 +329,15 @@ def _not_opted_in(reason: str) -> JobOptIn:
     return JobOptIn(opted_in=False, reason=reason)
 
 
+def _may_go_on(row: AccountingRow) -> bool:
+    return row.end_time is not None and row.state.partition(" ")[0] in CHAINING_STATES
+
+
 def _follows(row: AccountingRow, before: AccountingRow) -> bool:
-    if row.job_id != before.job_id or before.end_time is None:
+    if before.end_time is None:
         return False
     completing = row.submit_time - before.end_time
-    in_time = 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
-    return in_time and before.state.partition(" ")[0] in CHAINING_STATES
+    return 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
 
 
 def _job_key(match: re.Match[str]) -> JobKey:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from relume.benchmarks.corpora.registry import CORPORA
 from relume.benchmarks.registry import BENCHES
 from relume.benchmarks.result import Bar, BenchResult, read, store
 from relume.cli import app, main
 from relume.errors import ConfigError, InputError
+from relume.ingest.datasets import read_dataset
 from relume.records import SCHEMA_VERSION
 
 
@@ -161,3 +163,43 @@ def test_run_as_json_prints_what_it_stores(tmp_path: Path) -> None:
     assert "simulated" in document["corpus"]["name"]
     assert result.exit_code == (0 if document["pass"] else 1)
     assert document["pass"] is all(bar["pass"] for bar in document["bars"].values())
+
+
+def test_dataset_lists_the_corpora() -> None:
+    result = run("dataset", "--list")
+    assert result.exit_code == 0
+    for corpus in CORPORA:
+        assert f"{corpus.name:<15} {corpus.what}\n" in result.stdout
+    listed = json.loads(run("dataset", "--list", "--json").stdout)
+    assert [one["name"] for one in listed["corpora"]] == [corpus.name for corpus in CORPORA]
+    assert listed["schema_version"] == SCHEMA_VERSION
+
+
+def test_dataset_writes_one_and_says_what_is_in_it(tmp_path: Path) -> None:
+    log = tmp_path / "mlperf-training-v2.1/site/system/bert/result_0.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("line\n", encoding="utf-8")
+    result = run("dataset", "mlperf", "--data", tmp_path, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    digest = read_dataset(tmp_path / "out").digest()
+    assert result.stdout == (
+        f"mlperf-training-v2.1 ({digest}), recorded: 1 attempts, 1 labelled, 0 incidents, "
+        f"in {tmp_path / 'out'}\n"
+    )
+    again = run("dataset", "mlperf", "--data", tmp_path, "--out", tmp_path / "more", "--json")
+    facts = json.loads(again.stdout)
+    assert (facts["hash"], facts["attempts"], facts["incidents"]) == (digest, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ((), "no NAME and no --data and no --out"),
+        (("mlperf",), "no --data and no --out"),
+        (("mlperf", "--data", "x"), "no --out"),
+    ],
+)
+def test_dataset_says_what_it_needs(arguments: tuple[str, ...], found: str) -> None:
+    error = run("dataset", *arguments).exception
+    assert isinstance(error, InputError)
+    assert f"found {found}; expected NAME --data FOLDER --out FOLDER" in str(error)

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 import typer
 
 from relume import __version__
-from relume.cli import bench, config, control, demo, diagnose, rules, serve, watchdog
+from relume.cli import backtest, bench, config, control, demo, diagnose, rules, serve, watchdog
 from relume.cli.output import say
 from relume.errors import RelumeError
 
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.command("backtest")(backtest.backtest)
 app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)

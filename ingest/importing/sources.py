@@ -1,0 +1,131 @@
+"""What can be named on the command line, as units: data sets, logs, files of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from relume.dataset import AttemptEntry, LogFile
+from relume.errors import InputError
+from relume.identity import AttemptId
+from relume.ingest.attempts import find_attempts
+from relume.ingest.datasets import Dataset, is_dataset, read_dataset
+from relume.ingest.forms import SACCT
+from relume.ingest.importing.scheduler import ended, started
+from relume.ingest.importing.unit import EventsPart, LogPart, Part, Unit
+from relume.ingest.opening import STDIN, is_special
+from relume.ingest.skips import SkipCounts
+
+
+def units_of(
+    paths: Sequence[Path | str],
+    *,
+    attempt: str | None = None,
+    cluster: str = "local",
+    skipped: SkipCounts | None = None,
+) -> Iterator[Unit]:
+    """Yield the units of the sources, in their order.
+
+    Parameters
+    ----------
+    paths
+        Data set folders, log files, folders of logs.
+    attempt
+        Whose logs they are; null when nobody knows. A data set says it itself.
+    cluster
+        Of logs that belong to no attempt.
+    skipped
+        Where files of folders that are no logs are counted.
+
+    Raises
+    ------
+    InputError
+        For what isn't there or can't be read more than once, for a file that is no log, and for an
+        `attempt` that is no identity or is given with a data set.
+    """
+    if attempt is not None:
+        cluster = AttemptId.parse(attempt).job_key.cluster
+    for path in paths:
+        _require_lasting(path)
+        if not is_dataset(Path(path)):
+            yield from _logs(Path(path), attempt, cluster, skipped)
+        elif attempt is None:
+            yield from dataset_units(read_dataset(path))
+        else:
+            raise InputError(
+                f"import of the data set {path}",
+                found="an attempt for it",
+                expected="the attempts that it names itself",
+                hint="leave --attempt out",
+            )
+
+
+def dataset_units(dataset: Dataset) -> Iterator[Unit]:
+    """Yield the logs of the nodes, then the attempts, each with its start and its end.
+
+    Raises
+    ------
+    InputError
+        When the data set can't be read.
+    """
+    first = next(dataset.attempts(), None)
+    cluster = "local" if first is None else AttemptId.parse(first.attempt).job_key.cluster
+    for log in dataset.node_logs:
+        yield _log_unit(_log_part(log, None, cluster))
+    for entry in dataset.attempts():
+        yield attempt_unit(entry)
+
+
+def attempt_unit(entry: AttemptEntry) -> Unit:
+    """Return the unit of one attempt of a data set: its start, its logs, its end."""
+    cluster = AttemptId.parse(entry.attempt).job_key.cluster
+    before, after = started(entry), ended(entry)
+    parts: list[Part] = [EventsPart(read=lambda: (before,))]
+    parts += [_log_part(log, entry.attempt, cluster) for log in entry.files]
+    if after is not None:
+        parts.append(EventsPart(read=lambda: (after,)))
+    name = f"attempt {entry.attempt}"
+    return Unit(name=name, parts=tuple(parts), facts=repr((before, after)))
+
+
+def _logs(
+    path: Path, attempt: str | None, cluster: str, skipped: SkipCounts | None
+) -> Iterator[Unit]:
+    """Each file as a unit of its own."""
+    [found] = find_attempts([path])
+    if skipped is not None:
+        skipped.merge(found.skipped)
+    for file in found.files:
+        if file.form == SACCT:
+            raise InputError(
+                f"import of {file.path}",
+                found="rows of sacct",
+                expected="a log",
+                hint="leave it out: accounting isn't imported yet",
+            )
+        yield _log_unit(
+            LogPart(path=Path(file.path), stream=file.form, attempt=attempt, cluster=cluster)
+        )
+
+
+def _log_part(log: LogFile, attempt: str | None, cluster: str) -> LogPart:
+    return LogPart(
+        path=Path(log.path), stream=log.stream, attempt=attempt, node=log.node, cluster=cluster
+    )
+
+
+def _log_unit(part: LogPart) -> Unit:
+    owner = part.attempt or part.node
+    place = part.path.absolute()
+    return Unit(name=f"log {place}" + (f" of {owner}" if owner else ""), parts=(part,))
+
+
+def _require_lasting(path: Path | str) -> None:
+    """Refuse what can be read only once: an import that was killed reads it again."""
+    if str(path) == STDIN or (Path(path).exists() and is_special(Path(path))):
+        raise InputError(
+            f"import of {path}",
+            found="a stream",
+            expected="a file or folder, which can be read again after an interruption",
+            hint="write it to a file first",
+        )

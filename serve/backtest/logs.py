@@ -1,0 +1,115 @@
+"""One recorded log as batches in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypeAlias
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.ingest.blocks import Block, BlockPiece
+from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.loglines import LineParser
+from relume.serve.backtest.pieces import LineClock, timed_pieces
+from relume.serve.backtest.sources import LogSource
+
+Timed: TypeAlias = tuple[int, Landing]
+"""A landing with its time, UTC microseconds."""
+SOURCE = "backtest"
+_LAST_LINES = 20
+"""Lines at the end of a block that are looked at for the latest clock in it."""
+
+
+class RecordedLog:
+    """A log of an attempt, opened: its first second is known before the rest is read.
+
+    Parameters
+    ----------
+    log
+        Where it is.
+    cluster, attempt
+        Whose it is; the attempt is null for the log of a node.
+    zone
+        IANA name of the zone of clocks that name none.
+    near
+        UTC microseconds of about when it was written, null if unknown.
+
+    Attributes
+    ----------
+    first
+        When its first lines came, UTC microseconds; null for a log without clocks.
+    """
+
+    def __init__(
+        self, log: LogSource, *, cluster: str, attempt: str | None, zone: str, near: int | None
+    ) -> None:
+        self.log, self._cluster, self._attempt = log, cluster, attempt
+        parser = LineParser(
+            log.name, stream=log.stream, zone=zone, modified=log.modified, near=near
+        )
+        pieces = timed_pieces(log.read(), LineClock(parser))
+        head = next(pieces, None)
+        self._pieces = pieces if head is None else chain([head], pieces)
+        second = None if head is None else head[0]
+        self.first = None if second is None else _polled(second)
+
+    def batches(self, untimed: int) -> Iterator[tuple[int, LineBatch]]:
+        """Yield its lines, once; those of a log without clocks all come at `untimed`."""
+        for second, piece in self._pieces:
+            time = untimed if second is None else _polled(second)
+            yield time, self._batch(piece, time)
+
+    def _batch(self, piece: BlockPiece, time: int) -> LineBatch:
+        return LineBatch(
+            block=piece,
+            attempt=self._attempt,
+            stream=self.log.stream,
+            node=self.log.node,
+            observed_at=time,
+            cluster=self._cluster,
+            source=SOURCE,
+        )
+
+
+def node_batches(
+    log: LogSource, *, cluster: str, zone: str, begin: int
+) -> Iterator[tuple[int, LineBatch]]:
+    """Yield the lines of a node's log from `begin` on (UTC microseconds).
+
+    Lines without a clock before the first one that has one can't be told to be of that time: a log
+    without any gives nothing.
+    """
+    parser = LineParser(log.name, stream=log.stream, zone=zone, modified=log.modified, near=begin)
+    later = (block for block in log.read() if not _is_before(block, parser, begin))
+    pieces = timed_pieces(later, LineClock(parser))
+    for second, piece in pieces:
+        if second is None:
+            return
+        time = _polled(second)
+        if time >= begin:
+            yield (
+                time,
+                LineBatch(
+                    block=piece,
+                    stream=log.stream,
+                    node=log.node,
+                    observed_at=time,
+                    cluster=cluster,
+                    source=SOURCE,
+                ),
+            )
+
+
+def _is_before(block: Block, parser: LineParser, begin: int) -> bool:
+    """Whether a block ends before `begin`, by the latest clock near its end."""
+    lines = block.data.removesuffix(b"\n").rsplit(b"\n", _LAST_LINES)[-_LAST_LINES:]
+    for raw in reversed(lines):
+        time = parser.look(raw.decode("utf-8", "replace"), 0, 0).event_time
+        if time is not None:
+            return time < begin
+    return False
+
+
+def _polled(second: int) -> int:
+    """When a service that polls at every whole second sees what was written in `second`."""
+    return (second + 1) * MICROSECONDS_PER_SECOND

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.ingest.blocks import Block, BlockAssembler, blocks_of_lines
+from relume.ingest.loglines import LineParser
+from relume.serve.backtest.pieces import LineClock, timed_pieces
+
+FORMS = (
+    "[{date} {time},{ms:03d}] [INFO] step {n}",
+    "{date}T{time}.{ms:03d}Z step {n}",
+    "{date} {time} step {n}",
+    "3: [{date} {time}] step {n}",
+    "step {n}",
+    "Mar 04 {time} gpu-a01 kernel: line {n}",
+)
+
+
+def line(form: str, second: int, n: int) -> str:
+    hours, rest = divmod(second, 3600)
+    time = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
+    return form.format(date="2026-03-04", time=time, ms=n % 1000, n=n)
+
+
+lines = st.lists(
+    st.tuples(st.sampled_from(FORMS), st.integers(0, 86_399)).map(lambda made: made), max_size=40
+).map(lambda made: [line(form, second, n) for n, (form, second) in enumerate(made)])
+
+
+def cut(text: list[str], size: int) -> list[Block]:
+    assembler = BlockAssembler("log", block_bytes=size)
+    raw = "".join(f"{one}\n" for one in text).encode()
+    return [*assembler.feed(raw), *assembler.finish()]
+
+
+def times(blocks: list[Block]) -> list[tuple[int | None, str]]:
+    """Each line with its second."""
+    parser = LineParser("log", near=1_772_607_600 * MICROSECONDS_PER_SECOND)
+    return [
+        (second, text)
+        for second, piece in timed_pieces(blocks, LineClock(parser))
+        for text in piece.data.decode().splitlines()
+    ]
+
+
+@given(lines)
+def test_every_line_comes_once_in_order_and_time_never_goes_back(text: list[str]) -> None:
+    found = times(cut(text, 1 << 20))
+    assert [one for _, one in found] == text
+    seconds = [second for second, _ in found]
+    assert None not in seconds or set(seconds) == {None}
+    assert seconds == sorted(seconds, key=lambda second: second or 0)
+
+
+@given(lines)
+def test_a_remembered_clock_is_the_clock_that_a_line_has(text: list[str]) -> None:
+    """The short cut over clocks at one place gives what parsing each line gives."""
+    near = 1_772_607_600 * MICROSECONDS_PER_SECOND
+    quick, slow = LineClock(LineParser("log", near=near)), LineParser("log", near=near)
+    for one in text:
+        found = slow.clock(one)
+        assert quick.second(one.encode()) == (found and found[1] // MICROSECONDS_PER_SECOND)
+
+
+@given(lines, st.integers(64, 2000))
+def test_blocks_don_t_matter_once_a_clock_was_seen(text: list[str], size: int) -> None:
+    text = [line(FORMS[0], 0, 999), *text]
+    assert times(cut(text, size)) == times(cut(text, 1 << 20))
+
+
+def test_lines_of_one_second_are_one_piece() -> None:
+    text = [line(FORMS[0], second, n) for second in (5, 5, 6, 9) for n in range(2)]
+    pieces = list(timed_pieces(blocks_of_lines(text, "log"), LineClock(LineParser("log"))))
+    base = 1_772_582_400
+    assert [second for second, _ in pieces] == [base + 5, base + 6, base + 9]
+    assert [piece.line_at(0) for _, piece in pieces] == [0, 4, 6]
+
+
+def test_lines_before_the_first_clock_have_its_time() -> None:
+    text = ["banner", "more", line(FORMS[2], 7, 0)]
+    assert {second for second, _ in times(blocks_of_lines(text, "log"))} == {1_772_582_407}
+
+
+def test_a_log_without_clocks_has_none() -> None:
+    assert times(cut(["a", "b", line(FORMS[2], 7, 0)], 2))[0][0] is None
+    assert times(cut(["a", "b"], 1 << 20)) == [(None, "a"), (None, "b")]

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recording import SECOND, START, TRACEBACK, clock, entry, judging, logged, recorded, steps
+from relume.advice import Advice, Operation
+from relume.dataset import AttemptEntry, LogFile
+from relume.events import Tick
+from relume.ingest.importing import import_units, units_of
+from relume.ingest.lake import LakeReader, LakeWriter
+from relume.serve.backtest.lakes import lake_units
+from relume.serve.backtest.replay import Replayed, replay_unit, ticked
+from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.units import dataset_units
+from relume.verdict import Kind
+
+
+def replayed(
+    folder: Path, *entries: AttemptEntry, nodes: tuple[LogFile, ...] = ()
+) -> dict[str, Replayed]:
+    """What came of all attempts of a data set; of a lake of it the same."""
+    dataset = recorded(folder, *entries, nodes=nodes)
+    found = _replay(dataset_units(dataset))
+    with LakeWriter(folder / "lake") as lake:
+        assert not import_units(lake, units_of([folder])).refused
+    again = _replay(lake_units(LakeReader(folder / "lake")))
+    assert {name: _advice(one) for name, one in found.items()} == {
+        name: _advice(one) for name, one in again.items()
+    }
+    return found
+
+
+def _replay(units: object) -> dict[str, Replayed]:
+    results: dict[str, Replayed] = {}
+    for unit in units:  # type: ignore[attr-defined]
+        assert isinstance(unit, Unit)
+        results |= replay_unit(unit, judging().analyzer, judging().settings, "UTC")
+    return results
+
+
+def _advice(one: Replayed) -> list[Advice]:
+    return [finding.advice for finding in one.findings]
+
+
+def only(found: dict[str, Replayed]) -> Replayed:
+    [one] = found.values()
+    return one
+
+
+def test_a_crash_is_found_in_the_second_after_it(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    one = only(replayed(tmp_path, entry(files=(log,), start=START, end=START + 61 * SECOND)))
+    [advice] = _advice(one)
+    assert (advice.kind, advice.operation, advice.settled) == (
+        Kind.CRASH,
+        Operation.RESTART,
+        True,
+    )
+    assert advice.created_at == START + 61 * SECOND
+    assert (one.extent.start, one.extent.end) == (START, START + 61 * SECOND)
+    assert (one.first_step, one.last_step) == (1, 60)
+
+
+def test_without_accounting_the_clocks_say_when_it_ran(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    one = only(replayed(tmp_path, entry(files=(log,), state=None)))
+    assert (one.extent.start, one.extent.end) == (START + 2 * SECOND, START + 61 * SECOND)
+    [advice] = _advice(one)
+    assert (advice.kind, advice.operation) == (Kind.CRASH, Operation.OBSERVE)
+
+
+def test_a_healthy_attempt_leads_to_nothing(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [*steps(60), "Training complete."])
+    one = only(replayed(tmp_path, entry(files=(log,), state="COMPLETED", exit_code=0)))
+    assert _advice(one) == []
+    assert one.verdict is not None
+    assert one.verdict.kind is Kind.BENIGN
+
+
+def test_a_silence_is_a_hang_after_the_rule_s_patience(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", steps(60))
+    long = entry(files=(log,), state="CANCELLED", start=START, end=START + 1200 * SECOND)
+    first = _advice(only(replayed(tmp_path, long)))[0]
+    assert first.kind is Kind.HANG
+    # The last step is read at 61 s: 300 s are patience, and the second after them tells.
+    assert first.created_at == START + (61 + 301) * SECOND
+
+
+def test_an_attempt_that_still_runs_at_the_end_isn_t_called_over(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", steps(60))
+    runs = entry(files=(log,), state="RUNNING", start=START, end=START + 120 * SECOND)
+    assert _advice(only(replayed(tmp_path, runs))) == []
+
+
+def test_a_log_without_clocks_is_no_silence(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [f"iter {n}: loss 3.9, time 1000.00ms" for n in range(60)])
+    timed = entry(files=(log,), state="CANCELLED", start=START, end=START + 9000 * SECOND)
+    assert [one.kind for one in _advice(only(replayed(tmp_path, timed)))] == []
+
+
+def test_a_crash_in_a_log_without_any_clock_is_found_at_its_end(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", ["step one", *TRACEBACK])
+    one = only(replayed(tmp_path, entry(files=(log,))))
+    assert not one.extent.is_timed
+    assert [advice.kind for advice in _advice(one)] == [Kind.CRASH]
+
+
+def test_a_gpu_fault_in_a_node_s_own_log_names_the_node(tmp_path: Path) -> None:
+    fault = "Mar  4 07:01:00 gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+    old = "Mar  3 07:01:00 gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+    kernel = logged(tmp_path, "kern.log", [old, fault], node="gpu-a02", stream="kernel")
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    failed = entry(files=(log,), start=START, end=START + 65 * SECOND)
+    last = _advice(only(replayed(tmp_path, failed, nodes=(kernel,))))[-1]
+    assert (last.operation, last.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("gpu-a02",))
+
+
+def test_a_fault_of_the_day_before_is_nobody_s(tmp_path: Path) -> None:
+    old = "Mar  3 07:01:00 gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+    kernel = logged(tmp_path, "kern.log", [old], node="gpu-a02", stream="kernel")
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    failed = entry(files=(log,), start=START, end=START + 65 * SECOND)
+    last = _advice(only(replayed(tmp_path, failed, nodes=(kernel,))))[-1]
+    assert (last.operation, last.exclude_nodes) == (Operation.RESTART, ())
+
+
+def test_the_second_identical_failure_of_a_run_stops_it(tmp_path: Path) -> None:
+    later = START + 600 * SECOND
+    first = logged(tmp_path, "1.out", [*steps(60), *TRACEBACK])
+    second = logged(tmp_path, "2.out", [*steps(60, start=later), *TRACEBACK])
+    found = replayed(
+        tmp_path,
+        entry(1, run="llm", files=(first,), start=START, end=START + 65 * SECOND),
+        entry(2, run="llm", files=(second,), start=later, end=later + 65 * SECOND),
+    )
+    operations = [[advice.operation for advice in _advice(one)][-1] for one in found.values()]
+    assert operations == [Operation.RESTART, Operation.STOP]
+
+
+def test_a_log_that_isn_t_there_is_waited_for_and_named(tmp_path: Path) -> None:
+    dataset = recorded(tmp_path, entry(files=(LogFile(path="gone.out"),), start=START, end=START))
+    [unit] = dataset_units(dataset)
+    assert "gone.out" in unit.attempts[0].missing[0]
+    one = only(replay_unit(unit, judging().analyzer, judging().settings, "UTC"))
+    first, *_, last = _advice(one)
+    assert (first.settled, last.settled) == (False, True)
+    assert last.created_at == START + 10 * SECOND
+
+
+@pytest.mark.parametrize("jump", ["1970-01-01 00:00:01", "2299-01-01 00:00:00"])
+def test_a_clock_that_is_years_off_costs_no_years(tmp_path: Path, jump: str) -> None:
+    log = logged(tmp_path, "7.out", [*steps(30), f"[{jump}] iter 31: loss 3.9", *steps(5, 32)])
+    one = only(replayed(tmp_path, entry(files=(log,), state="COMPLETED", exit_code=0)))
+    assert [advice for advice in _advice(one) if advice.operation is not Operation.OBSERVE] == []
+
+
+def test_ticks_come_after_what_landed_by_then() -> None:
+    landings = [Tick(event_time=n, source="x") for n in range(3)]
+    timed = [(SECOND // 2, landings[0]), (SECOND, landings[1]), (4 * SECOND + 1, landings[2])]
+    watched: list[bool] = []
+    stream = ticked(timed, watched, "lab")
+    seen: list[object] = []
+    for one in stream:
+        assert isinstance(one, Tick)
+        watched[:] = [True]
+        seen.append(one.event_time if one.source != "x" else one)
+        if len(seen) == 9:
+            watched.clear()
+    expected = [landings[0], landings[1], *(n * SECOND for n in range(1, 5)), landings[2]]
+    assert seen[:7] == expected
+    assert seen[7:] == [5 * SECOND, 6 * SECOND]
+
+
+def test_many_rank_files_are_merged_by_time(tmp_path: Path) -> None:
+    texts = [
+        [f"[{clock(n)}] rank {rank} iter {n}: loss 1.0" for n in range(20)] for rank in range(3)
+    ]
+    texts[1] += [f"[{clock(21)}] " + TRACEBACK[0], *TRACEBACK[1:]]
+    files = tuple(logged(tmp_path, f"rank_{rank}.log", lines) for rank, lines in enumerate(texts))
+    [advice] = _advice(only(replayed(tmp_path, entry(files=files))))
+    assert advice.kind is Kind.CRASH
+    assert advice.created_at == START + 22 * SECOND
