@@ -78,6 +78,14 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "ingest",
+        "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
+        "50 kills: no torn segment, no lost or doubled row",
+        "none (needs 4 GB of disk; takes some minutes)",
+        "relume.benchmarks.ingest.bench",
+        has_quick=True,
+    ),
+    Bench(
         "demo",
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from relume.dataset import AttemptEntry, LogFile
@@ -11,6 +12,7 @@ from relume.identity import AttemptId
 from relume.ingest.attempts import find_attempts
 from relume.ingest.datasets import Dataset, is_dataset, read_dataset
 from relume.ingest.forms import SACCT
+from relume.ingest.importing.events import accounting_part, events_part, holds_events
 from relume.ingest.importing.scheduler import ended, started
 from relume.ingest.importing.unit import EventsPart, LogPart, Part, Unit
 from relume.ingest.opening import STDIN, is_special
@@ -22,6 +24,7 @@ def units_of(
     *,
     attempt: str | None = None,
     cluster: str = "local",
+    zone: str = "UTC",
     skipped: SkipCounts | None = None,
 ) -> Iterator[Unit]:
     """Yield the units of the sources, in their order.
@@ -29,11 +32,13 @@ def units_of(
     Parameters
     ----------
     paths
-        Data set folders, log files, folders of logs.
+        Data set folders, files of events, accounting (`sacct -P`), log files, folders of logs.
     attempt
         Whose logs they are; null when nobody knows. A data set says it itself.
     cluster
-        Of logs that belong to no attempt.
+        Of logs that belong to no attempt, and of accounting that doesn't say it.
+    zone
+        IANA name of the zone of accounting's times.
     skipped
         Where files of folders that are no logs are counted.
 
@@ -48,7 +53,8 @@ def units_of(
     for path in paths:
         _require_lasting(path)
         if not is_dataset(Path(path)):
-            yield from _logs(Path(path), attempt, cluster, skipped)
+            found = _Found(attempt, cluster, zone)
+            yield from found.units(Path(path), skipped)
         elif attempt is None:
             yield from dataset_units(read_dataset(path))
         else:
@@ -80,32 +86,42 @@ def attempt_unit(entry: AttemptEntry) -> Unit:
     """Return the unit of one attempt of a data set: its start, its logs, its end."""
     cluster = AttemptId.parse(entry.attempt).job_key.cluster
     before, after = started(entry), ended(entry)
-    parts: list[Part] = [EventsPart(read=lambda: (before,))]
+    parts: list[Part] = [EventsPart(read=lambda _: (before,))]
     parts += [_log_part(log, entry.attempt, cluster) for log in entry.files]
     if after is not None:
-        parts.append(EventsPart(read=lambda: (after,)))
+        parts.append(EventsPart(read=lambda _: (after,)))
     name = f"attempt {entry.attempt}"
     return Unit(name=name, parts=tuple(parts), facts=repr((before, after)))
 
 
-def _logs(
-    path: Path, attempt: str | None, cluster: str, skipped: SkipCounts | None
-) -> Iterator[Unit]:
-    """Each file as a unit of its own."""
-    [found] = find_attempts([path])
-    if skipped is not None:
-        skipped.merge(found.skipped)
-    for file in found.files:
-        if file.form == SACCT:
-            raise InputError(
-                f"import of {file.path}",
-                found="rows of sacct",
-                expected="a log",
-                hint="leave it out: accounting isn't imported yet",
-            )
-        yield _log_unit(
-            LogPart(path=Path(file.path), stream=file.form, attempt=attempt, cluster=cluster)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Files that are no data set: each is a unit of its own."""
+
+    attempt: str | None
+    cluster: str
+    zone: str
+
+    def units(self, path: Path, skipped: SkipCounts | None) -> Iterator[Unit]:
+        if path.is_file() and holds_events(path):
+            yield self._of_events("events", events_part(path))
+            return
+        [found] = find_attempts([path])
+        if skipped is not None:
+            skipped.merge(found.skipped)
+        for file in found.files:
+            yield self._unit(Path(file.path), file.form)
+
+    def _unit(self, path: Path, form: str) -> Unit:
+        if form == SACCT:
+            return self._of_events("accounting", accounting_part(path, self.cluster, self.zone))
+        return _log_unit(
+            LogPart(path=path, stream=form, attempt=self.attempt, cluster=self.cluster)
         )
+
+    def _of_events(self, what: str, part: EventsPart) -> Unit:
+        facts = repr((what, self.cluster, self.zone))
+        return Unit(name=f"{what} {part.path and part.path.absolute()}", parts=(part,), facts=facts)
 
 
 def _log_part(log: LogFile, attempt: str | None, cluster: str) -> LogPart:

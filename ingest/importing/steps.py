@@ -53,21 +53,23 @@ def _of_part(ready: PreparedUnit, before: UnitPosition, skipped: SkipCounts) -> 
     part, stamp = ready.unit.parts[before.part], ready.stamps[before.part]
     size, told = 0 if stamp is None else stamp.size, 0
     at = replace(before, stamp=stamp)
-    reading = _events(part, at) if isinstance(part, EventsPart) else _lines(part, at, skipped)
+    reading = (
+        _events(part, at, skipped) if isinstance(part, EventsPart) else _lines(part, at, skipped)
+    )
     for landings, after in reading:
-        if stamp is not None:
-            _require_untouched(part, stamp)
+        _require_untouched(part, stamp)
         # Of a compressed file this is more than was read; its rest comes with the last step.
         read = min(after.offset, size)
         yield Step(landings, after, read - told)
         told = read
+    _require_untouched(part, stamp)  # nothing may have been read of it, since it is gone
     yield Step((), replace(ready.start, part=before.part + 1), size - told)
 
 
 def _events(
-    part: EventsPart, position: UnitPosition
+    part: EventsPart, position: UnitPosition, skipped: SkipCounts
 ) -> Iterator[tuple[Sequence[Landing], UnitPosition]]:
-    events = islice(part.read(), position.taken, None)
+    events = islice(part.read(skipped), position.taken, None)
     while taken := list(islice(events, EVENTS_AT_ONCE)):
         position = replace(position, taken=position.taken + len(taken))
         yield taken, position
@@ -105,6 +107,6 @@ def _form(path: Path, stamp: Stamp | None, skipped: SkipCounts) -> str | None:
     return None
 
 
-def _require_untouched(part: Part, stamp: Stamp) -> None:
-    if part.path is not None and not is_untouched(part.path, stamp):
+def _require_untouched(part: Part, stamp: Stamp | None) -> None:
+    if part.path is not None and stamp is not None and not is_untouched(part.path, stamp):
         raise changed(part, stamp)

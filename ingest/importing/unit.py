@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from relume.events import Event
+from relume.ingest.skips import SkipCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +42,12 @@ class EventsPart:
     Attributes
     ----------
     read
-        Yields them; called anew after a restart.
+        Yields them, and counts what it leaves out; called anew after a restart.
     path
         The file that they come from, null when they are made from what `facts` of the unit say.
     """
 
-    read: Callable[[], Iterable[Event]]
+    read: Callable[[SkipCounts], Iterable[Event]]
     path: Path | None = None
 
 

@@ -10,6 +10,7 @@ from relume.ingest.lake.errors import (
     LakeError,
     LakeWriteError,
     MissingSegmentError,
+    NewerSegmentError,
 )
 from relume.ingest.lake.index import LakeIndex, RowGroup
 from relume.ingest.lake.reader import LakeReader
@@ -29,6 +30,7 @@ __all__ = [
     "Landing",
     "LineBatch",
     "MissingSegmentError",
+    "NewerSegmentError",
     "Parsers",
     "RowGroup",
 ]

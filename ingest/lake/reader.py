@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -16,9 +17,16 @@ from relume.errors import InputError
 from relume.events import Event, LogLine
 from relume.ingest.lake.batches import LandedBlock, Landing, LineBatch, Parsers
 from relume.ingest.lake.columns import LANDED, PARSED
-from relume.ingest.lake.index import LakeIndex, Selection, index_segment
-from relume.ingest.lake.journal import Commit, Segment, read_commits, read_positions
-from relume.ingest.lake.segments import check_segment, read_segment
+from relume.ingest.lake.errors import MissingSegmentError
+from relume.ingest.lake.index import LakeIndex, RowGroup, Selection, index_segment
+from relume.ingest.lake.journal import (
+    Commit,
+    Segment,
+    read_commits,
+    read_positions,
+    read_pruned,
+)
+from relume.ingest.lake.segments import check_segment, read_segment, sequence_of
 from relume.schemas import event_of, from_table
 
 _CONSTANTS = ("attempt", "stream", "node", "cluster", "source", "observed_at")
@@ -97,13 +105,20 @@ class LakeReader:
         """Return where each source stood at the newest commit; raises as `landings` does."""
         return read_positions(self.folder)
 
-    def tables(self) -> dict[str, list[Path]]:
-        """Return the committed segments of each table, for SQL; raises as `landings` does."""
-        tables: dict[str, list[Path]] = {}
+    def segments(self) -> dict[str, list[Segment]]:
+        """Return the committed segments of each table in their order; raises as `landings` does."""
+        tables: dict[str, list[Segment]] = {}
         for commit in read_commits(self.folder):
             for segment in commit.segments:
-                tables.setdefault(segment.table, []).append(self.folder / segment.path)
+                tables.setdefault(segment.table, []).append(segment)
         return tables
+
+    def tables(self) -> dict[str, list[Path]]:
+        """Return the paths of the committed segments of each table; raises as `landings` does."""
+        return {
+            table: [self.folder / segment.path for segment in segments]
+            for table, segments in self.segments().items()
+        }
 
     def landings_of(self, commit: Commit) -> Iterator[Landing]:
         """Yield what was appended for one commit, in order; raises as `landings` does."""
@@ -115,14 +130,12 @@ class LakeReader:
         Reads the footers, and where they don't tell, the columns `attempt` and `node`: some
         milliseconds a segment. Raises as `landings` does.
         """
-        return LakeIndex(
-            [
-                group
-                for commit in read_commits(self.folder)
-                for segment in commit.segments
-                for group in index_segment(self.folder, segment, commit.sequence)
-            ]
-        )
+        groups: list[RowGroup] = []
+        for commit in read_commits(self.folder):
+            for segment in commit.segments:
+                with self._unless_pruned(segment):
+                    groups += index_segment(self.folder, segment, commit.sequence)
+        return LakeIndex(groups)
 
     def landings_about(
         self,
@@ -165,10 +178,20 @@ class LakeReader:
 
     def _groups(self, segment: Segment, numbers: Sequence[int] | None = None) -> Iterator[pa.Table]:
         """Row groups of a segment, which is checked the first time that this reader meets it."""
-        if segment.path not in self._checked:
-            check_segment(self.folder, segment)
-            self._checked.add(segment.path)
-        return read_segment(self.folder, segment, numbers)
+        with self._unless_pruned(segment):
+            if segment.path not in self._checked:
+                check_segment(self.folder, segment)
+                self._checked.add(segment.path)
+            yield from read_segment(self.folder, segment, numbers)
+
+    @contextmanager
+    def _unless_pruned(self, segment: Segment) -> Iterator[None]:
+        """Pass over a segment that was pruned since the journal was read."""
+        try:
+            yield
+        except MissingSegmentError:
+            if sequence_of(Path(segment.path)) > read_pruned(self.folder):
+                raise
 
 
 def _merged(tables: Iterable[Iterable[pa.Table]]) -> Iterator[Landing]:

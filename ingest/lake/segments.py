@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,11 +13,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from relume.errors import InputError
 from relume.events import Event, LogLine
 from relume.ingest.lake.columns import LANDED, LINE_SCHEMA
-from relume.ingest.lake.errors import CorruptSegmentError, MissingSegmentError
+from relume.ingest.lake.errors import (
+    CorruptSegmentError,
+    MissingSegmentError,
+    NewerSegmentError,
+)
 from relume.ingest.lake.files import checksum, publish
 from relume.ingest.lake.journal import Segment
+from relume.ingest.lake.migrations import (
+    migrated,
+    present_version,
+    require_known,
+    version_of,
+)
 from relume.schemas import SCHEMAS
 
 TABLES: Mapping[type[Event], str] = MappingProxyType(
@@ -80,7 +92,14 @@ class StagedSegment:
         path = f"table={self.table}/date={date}/{file_name(sequence)}"
         crc = checksum(self._path)
         size = publish(self._path, lake / path)
-        return Segment(table=self.table, path=path, rows=self.rows, bytes=size, crc32=crc)
+        return Segment(
+            table=self.table,
+            path=path,
+            rows=self.rows,
+            bytes=size,
+            crc32=crc,
+            schema_version=present_version(EVENTS[self.table]),
+        )
 
 
 def file_name(sequence: int) -> str:
@@ -88,21 +107,84 @@ def file_name(sequence: int) -> str:
     return f"{sequence:020d}.parquet"
 
 
+def sequence_of(path: Path) -> int:
+    """Number of the commit that a segment is of."""
+    return int(path.stem)
+
+
+def date_of(segment: Segment) -> date:
+    """UTC day on which a segment was committed."""
+    return date.fromisoformat(Path(segment.path).parent.name.removeprefix("date="))
+
+
 def read_segment(
     lake: Path, segment: Segment, groups: Sequence[int] | None = None
 ) -> Iterator[pa.Table]:
     """Yield row groups of a segment, all of them when `groups` is null, by number else.
+
+    They have the columns of today, whatever version wrote them.
 
     Raises
     ------
     MissingSegmentError
         When the file isn't there.
     CorruptSegmentError
-        When it can't be read.
+        When it can't be read, or holds something else.
+    NewerSegmentError
+        When a newer Relume wrote it.
     """
+    kind = event_of_table(lake, segment)
     with opened_segment(lake, segment) as file:
         for group in range(file.num_row_groups) if groups is None else groups:
-            yield file.read_row_group(group, use_threads=False)
+            table = file.read_row_group(group, use_threads=False)
+            yield migrated(table, kind, schema_of(kind), f"lake segment {lake / segment.path}")
+
+
+def event_of_table(lake: Path, segment: Segment) -> type[Event]:
+    """Return what a segment holds.
+
+    Raises
+    ------
+    NewerSegmentError
+        When no event of this Relume has such a table.
+    """
+    if segment.table not in EVENTS:
+        raise NewerSegmentError(
+            f"lake segment {lake / segment.path}",
+            found=f"table {segment.table!r}",
+            expected=f"one of {', '.join(EVENTS)}",
+            hint="it was written by a newer Relume; read the lake with that one",
+        )
+    return EVENTS[segment.table]
+
+
+def by_version(lake: Path, segments: Iterable[Segment]) -> dict[int, list[Segment]]:
+    """Return segments of known tables by their schema version.
+
+    Opens those of which the journal doesn't say it: they are of an older Relume.
+
+    Raises
+    ------
+    NewerSegmentError
+        When a newer Relume wrote one.
+    MissingSegmentError, CorruptSegmentError
+        When one that has to be opened isn't there, or can't be read.
+    """
+    versions: dict[int, list[Segment]] = {}
+    for segment in segments:
+        version = segment.schema_version
+        if version is None:
+            version = version_of(schema_on_disk(lake, segment))
+        event = event_of_table(lake, segment)
+        require_known(event, version, f"lake segment {lake / segment.path}")
+        versions.setdefault(version, []).append(segment)
+    return versions
+
+
+def schema_on_disk(lake: Path, segment: Segment) -> pa.Schema:
+    """Return the columns that a segment was written with; raises as `opened_segment` does."""
+    with opened_segment(lake, segment) as file:
+        return file.schema_arrow
 
 
 def check_segment(lake: Path, segment: Segment) -> None:
@@ -142,7 +224,7 @@ def _told(path: Path, segment: Segment) -> Iterator[None]:
             expected=f"{segment.rows} rows of {segment.table}",
             hint="segments are never deleted one by one; restore it from a copy",
         ) from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, InputError) as error:
         raise _corrupt(path, str(error), "a whole Parquet file") from error
 
 

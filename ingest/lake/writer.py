@@ -15,13 +15,15 @@ from typing import Self
 import pyarrow as pa
 
 from relume.clock import Clock, SystemClock, to_iso
+from relume.errors import InputError
 from relume.events import Event, LogLine
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.lake.columns import LANDED, PARSED, LineBuffer, require_unicode
 from relume.ingest.lake.errors import LakeBusyError, LakeWriteError
 from relume.ingest.lake.files import make_folder
 from relume.ingest.lake.journal import Commit, Journal, Segment
-from relume.ingest.lake.segments import StagedSegment, file_name, schema_of
+from relume.ingest.lake.retention import JUDGE
+from relume.ingest.lake.segments import StagedSegment, file_name, schema_of, sequence_of
 from relume.schemas import to_table
 
 STAGING = "staging"
@@ -86,6 +88,7 @@ class LakeWriter:
             self._staging = _empty_folder(self.folder / STAGING)
             self._journal = Journal(self.folder, self._staging)
             self._drop_unfinished(self._journal.last.sequence + 1)
+            self._drop_pruned()
         except BaseException:
             os.close(self._lock)
             raise
@@ -166,6 +169,41 @@ class LakeWriter:
             bytes=sum(segment.bytes for segment in segments),
         )
 
+    def prune(self, through: int) -> None:
+        """Take the segments of all commits up to number `through` away, for good.
+
+        The journal says so before the first file goes, so that a reader never misses one that
+        it still expects. What is appended stays, and so do the positions.
+
+        Raises
+        ------
+        InputError
+            When there is no such commit, or the live service that uses the lake needs it.
+        LakeWriteError
+            When it can't be done; see `LakeWriteError`.
+        """
+        last, judge = self._journal.last, self._journal.positions.get(JUDGE)
+        limit = last.sequence if judge is None else int(judge)
+        if through > limit:
+            raise InputError(
+                f"pruning of the lake {self.folder}",
+                found=f"commit {through}",
+                expected=f"at most commit {limit}",
+                hint="what comes after it is needed, or isn't there yet",
+            )
+        if through <= self._journal.pruned:
+            return
+        with self._writing("prune"):
+            self._journal.append(
+                Commit(
+                    sequence=last.sequence + 1,
+                    committed_at=self._clock.now(),
+                    next_landed=last.next_landed,
+                    pruned=through,
+                )
+            )
+            self._drop_pruned()
+
     def close(self) -> None:
         """Let go of the lake; what was not committed is dropped. Closing twice is fine."""
         self._buffers.clear()
@@ -193,6 +231,15 @@ class LakeWriter:
                 expected="a disk that takes what is written",
                 hint="make room or mend the disk; then a new writer goes on from the last commit",
             ) from error
+
+    def _drop_pruned(self) -> None:
+        """Give the disk back; also what a killed writer had left to do of that."""
+        for folder in self.folder.glob("table=*/date=*") if self._journal.pruned else ():
+            for path in folder.glob("*.parquet"):
+                if sequence_of(path) <= self._journal.pruned:
+                    path.unlink()
+            if not any(folder.iterdir()):
+                folder.rmdir()
 
     def _drop_unfinished(self, sequence: int) -> None:
         for path in self.folder.glob(f"table=*/date=*/{file_name(sequence)}"):

@@ -10,7 +10,18 @@ from io import TextIOWrapper
 import typer
 
 from relume import __version__
-from relume.cli import backtest, bench, config, control, demo, diagnose, rules, serve, watchdog
+from relume.cli import (
+    backtest,
+    bench,
+    config,
+    control,
+    demo,
+    diagnose,
+    lake,
+    rules,
+    serve,
+    watchdog,
+)
 from relume.cli.output import say
 from relume.errors import RelumeError
 
@@ -32,6 +43,7 @@ app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
+app.add_typer(lake.app, name="lake")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 

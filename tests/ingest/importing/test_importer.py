@@ -7,13 +7,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from importing import landed, log_text, make_dataset, make_entry
 from relume.dataset import LogFile
 from relume.errors import InputError
-from relume.events import SchedulerEvent
-from relume.ingest.importing import EventsPart, ImportReport, Unit, import_units, units_of
+from relume.events import Sample, SchedulerEvent
+from relume.ingest.eventfiles import write_events
+from relume.ingest.importing import EventsPart, ImportReport, LogPart, Unit, import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter, LineBatch
 from relume.ingest.skips import SkipCounts
 
@@ -171,7 +174,7 @@ def test_a_log_that_is_written_to_meanwhile_is_refused(tmp_path: Path, lake: Pat
     log.write_bytes(b"x" * 79 + b"\n")
 
     def units() -> Iterator[Unit]:
-        def grow() -> Iterator[SchedulerEvent]:
+        def grow(_: SkipCounts) -> Iterator[SchedulerEvent]:
             with log.open("ab") as stream:
                 stream.write(b"more\n")
             yield SchedulerEvent(source="test", attempt=JOB, state="RUNNING")
@@ -242,3 +245,79 @@ def test_progress_comes_to_the_size_of_the_files(tmp_path: Path, lake: Path) -> 
             import_units(writer, units, advance=told.append)
         assert sum(told) == size == sum(path.stat().st_size for path in tmp_path.glob("*.log*"))
     assert min(told) >= 0
+
+
+ROWS = """\
+JobID|State|ExitCode|Submit|Start|End|NodeList|User
+7|FAILED|1:0|2026-03-04T07:00:00|2026-03-04T07:00:05|2026-03-04T08:00:05|gpu-a[01-02]|u1
+7.batch|FAILED|1:0||2026-03-04T07:00:05|2026-03-04T08:00:05|gpu-a01|
+8|no state|1:0|2026-03-04T07:00:00|||gpu-a01|u1
+"""
+
+
+def test_accounting_lands_as_the_events_of_its_attempts(tmp_path: Path, lake: Path) -> None:
+    (tmp_path / "sacct.txt").write_text(ROWS)
+    (tmp_path / "job.out").write_bytes(b"step 1\n")
+    report = bring(lake, tmp_path / "sacct.txt", tmp_path / "job.out", cluster="lab", zone="+01:00")
+    start, end, _ = landed(lake)
+    assert isinstance(start, SchedulerEvent)
+    assert isinstance(end, SchedulerEvent)
+    assert (start.state, end.state, end.nodes) == ("RUNNING", "FAILED", ("gpu-a01", "gpu-a02"))
+    assert start.attempt == end.attempt == "lab/7@1772604000.0"
+    assert report.skipped.as_dict() == {"sacct_row": 1}
+    assert bring(lake, tmp_path / "sacct.txt", cluster="lab", zone="+01:00").already == 1
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.log", "a.parquet", "a.arrow"])
+def test_files_of_events_land_as_they_are(tmp_path: Path, lake: Path, name: str) -> None:
+    events = [Sample(source="x", metric="m", value=float(number)) for number in range(20)]
+    write_events(tmp_path / name.replace(".log", ".jsonl"), events)
+    if name == "a.log":  # its content tells
+        (tmp_path / "a.jsonl").rename(tmp_path / "a.log")
+    assert bring(lake, tmp_path / name).events == 20
+    assert landed(lake) == events
+
+
+def test_bad_lines_of_events_are_counted(tmp_path: Path, lake: Path) -> None:
+    good = b'{"event": "Tick", "schema_version": 1, "event_time": 7}\n'
+    (tmp_path / "a.jsonl").write_bytes(good + b"{}\n" + good)
+    report = bring(lake, tmp_path / "a.jsonl")
+    assert (report.events, report.skipped.as_dict()) == (2, {"event": 1})
+
+
+def test_a_table_of_no_events_is_refused(tmp_path: Path, lake: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    [error] = bring(lake, tmp_path / "a.parquet").refused
+    assert "no event in its metadata" in str(error)
+
+
+def test_json_logs_are_logs(tmp_path: Path, lake: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"event": "step", "loss": 1}\n')
+    assert bring(lake, tmp_path / "a.jsonl").lines == 1
+
+
+def test_a_position_of_another_version_is_refused(tmp_path: Path, lake: Path) -> None:
+    with LakeWriter(lake) as writer:
+        writer.commit({"import log /a.log": "elsewhere"})
+    (tmp_path / "b.log").write_bytes(b"one\n")
+    with pytest.raises(InputError, match="import into a new lake"):
+        bring(lake, tmp_path / "b.log")
+
+
+def test_a_file_that_goes_away_meanwhile_is_refused(tmp_path: Path, lake: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+
+    def units() -> Iterator[Unit]:
+        def remove(_: SkipCounts) -> Iterator[SchedulerEvent]:
+            log.unlink()
+            yield SchedulerEvent(source="test", attempt=JOB, state="RUNNING")
+
+        [unit] = units_of([log])
+        yield Unit(name="going", parts=(EventsPart(read=remove), *unit.parts))
+
+    with LakeWriter(lake) as writer:
+        report = import_units(writer, units())
+    assert "found no file any more" in str(report.refused[0])
+    assert len(landed(lake)) == 1
+    assert Unit(name="gone", parts=(LogPart(path=log),)).size() == 0

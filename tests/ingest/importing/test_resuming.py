@@ -120,7 +120,7 @@ def test_events_go_on_where_they_were(tmp_path: Path) -> None:
     def samples(count: int) -> list[Sample]:
         return [Sample(source="x", metric="m", value=float(n)) for n in range(count)]
 
-    unit = Unit(name="events", parts=(EventsPart(read=lambda: iter(samples(35_000))),))
+    unit = Unit(name="events", parts=(EventsPart(read=lambda _: iter(samples(35_000))),))
     for calls in (2, 2, 10):
         bring_until(tmp_path / "lake", [unit], calls)
     assert landed(tmp_path / "lake") == samples(35_000)
