@@ -19,6 +19,7 @@ from relume.cli import (
     diagnose,
     lake,
     rules,
+    scan,
     serve,
     watchdog,
 )
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.command("scan")(scan.scan)
 app.command("backtest")(backtest.backtest)
 app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
