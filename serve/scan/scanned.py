@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from relume.advice import Advice
 from relume.dataset import AttemptEntry
+from relume.ingest.lake import LakeReader
 from relume.models.diagnosis.scheduler import FAILED_STATES
 from relume.models.policy.fingerprint import fingerprint
+from relume.serve.backtest.lakes import is_live, lake_units
+from relume.serve.backtest.live import replay_live
 from relume.serve.backtest.replay import Replayed, replay_unit
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.live.history import RunKey
@@ -86,6 +90,25 @@ def scan_units(
             yield _scanned(source, replayed[source.entry.attempt])
 
 
+def scan_lake(
+    folder: Path, analyzer: Analyzer, settings: WatchSettings, zone: str = "UTC"
+) -> Iterator[Scanned]:
+    """Yield every attempt of a lake, judged: recordings by their clocks, a service's as landed.
+
+    Raises
+    ------
+    LakeError
+        When the lake can't be read.
+    """
+    reader = LakeReader(folder, zone=zone)
+    if not is_live(reader):
+        yield from scan_units(lake_units(reader), analyzer, settings, zone)
+        return
+    unit, replayed = replay_live(reader, analyzer, settings, zone)
+    for source in unit.attempts:
+        yield _scanned(source, replayed[source.entry.attempt])
+
+
 def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
     is_timed = found.extent.is_timed
     skipped: dict[str, int] = {}
@@ -101,10 +124,15 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
         end=found.extent.end if is_timed else None,
         first_step=found.first_step,
         last_step=found.last_step,
-        logs=tuple(log.name for log in source.logs),
+        logs=tuple(log.name for log in source.logs) or _files(found),
         missing=source.missing,
         skipped=skipped,
     )
+
+
+def _files(found: Replayed) -> tuple[str, ...]:
+    """The logs of which lines were read, where nobody listed them beforehand."""
+    return () if found.verdict is None else found.verdict.files
 
 
 def _verdict(entry: AttemptEntry, found: Replayed) -> Verdict | None:

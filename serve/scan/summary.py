@@ -59,13 +59,31 @@ def repeats(scanned: Iterable[Scanned]) -> list[Repeat]:
     return sorted(found, key=lambda repeat: (-len(repeat.attempts), repeat.fingerprint))
 
 
+def by_age(attempts: Iterable[Scanned]) -> list[Scanned]:
+    """Return the attempts of one run, the oldest first: by job, then by restart."""
+    return sorted(attempts, key=lambda one: _age(one.entry.attempt))
+
+
 def past_attempts(attempts: Iterable[Scanned]) -> list[PastAttempt]:
-    """Return the attempts of one run as its history, numbered through in the order of their jobs."""
-    ordered = sorted(attempts, key=lambda one: _age(one.entry.attempt))
+    """Return the attempts of one run as its history, numbered through by age."""
     return [
         PastAttempt(number, one.fingerprint, one.first_step, one.last_step)
-        for number, one in enumerate(ordered)
+        for number, one in enumerate(by_age(attempts))
     ]
+
+
+def streak_numbers(attempts: Iterable[Scanned]) -> list[int | None]:
+    """Return for each attempt of one run, by age, how often its failure has come in a row.
+
+    1 for the first time, null for one that didn't fail.
+    """
+    past = past_attempts(attempts)
+    numbers = {
+        one.restart_count: count
+        for streak in streaks(past)
+        for count, one in enumerate(streak.attempts, 1)
+    }
+    return [numbers.get(one.restart_count) for one in past]
 
 
 def suspicious_nodes(scanned: Sequence[Scanned]) -> list[NodeRecord]:

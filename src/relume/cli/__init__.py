@@ -19,6 +19,7 @@ from relume.cli import (
     diagnose,
     lake,
     rules,
+    scan,
     serve,
     watchdog,
 )
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.command("scan")(scan.scan)
 app.command("backtest")(backtest.backtest)
 app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
@@ -74,7 +76,8 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except RelumeError as error:
-        say(error)
+        for message in error.listed or (error,):
+            say(message)
         sys.exit(error.exit_code)
     except OSError as error:
         what = f"cannot use {error.filename}" if error.filename else "cannot write the output"

@@ -418,7 +418,7 @@ def whole_story(live: Live, *, restarts: bool) -> None:
     pause()
     live.tell(live.runs(1, submit_time=began, start_time=began))
     live.train(5)
-    live.write("[rank0]: ValueError: loss is not finite")
+    live.write("[rank0]: ValueError: the shapes do not match")
     live.tick()
     pause()
     live.tell(live.held(2))
