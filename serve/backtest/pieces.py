@@ -6,7 +6,9 @@ behind (ranks that print into one file are not in step) came when it stands in t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from statistics import median
 from typing import NamedTuple
 
 from relume.clock import MICROSECONDS_PER_SECOND
@@ -20,6 +22,8 @@ LEAP_SECONDS = 24 * 3600
 FEW_LINES = 10
 """Lines without a clock that may follow one that has one, and still be of its time."""
 SOON_SECONDS = 10
+USUAL_GAPS = 32
+"""Short gaps of which the median is what is usual."""
 MAX_KNOWN = 4096
 """Clock texts remembered: lines of one second mostly repeat them."""
 
@@ -121,7 +125,7 @@ class _Scan:
 
     def __init__(self, clock: LineClock) -> None:
         self._clock = clock
-        self._usual = 0
+        self._usual: deque[int] = deque(maxlen=USUAL_GAPS)
         self.unclocked = 0
 
     def clocks(self, data: bytes) -> Iterator[tuple[int, int]]:
@@ -139,9 +143,9 @@ class _Scan:
 
     def is_vague(self) -> bool:
         """Whether more lines without a clock came than those that belong to the last one."""
-        return self.unclocked > max(FEW_LINES, 2 * self._usual)
+        return self.unclocked > max(FEW_LINES, 2 * median(self._usual or (0,)))
 
     def learn(self, seconds: int) -> None:
         """Take that the next clock came so many seconds after the last one."""
         if seconds <= SOON_SECONDS:
-            self._usual = max(self._usual, self.unclocked)
+            self._usual.append(self.unclocked)

@@ -82,9 +82,7 @@ def per_node(attempts: pl.DataFrame) -> pl.DataFrame:
         .group_by(node="nodes")
         .agg(attempts=pl.len(), failed=pl.col("failed").sum())
     )
-    blamed = (
-        attempts.filter("failed").drop_nulls("node").group_by("node").agg(blamed=pl.len())
-    )
+    blamed = attempts.filter("failed").drop_nulls("node").group_by("node").agg(blamed=pl.len())
     return (
         ran.join(blamed, on="node", how="full", coalesce=True)
         .with_columns(pl.col("attempts", "failed", "blamed").fill_null(0).cast(pl.Int64))
