@@ -86,6 +86,15 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "backtest",
+        "recorded and spliced runs through the live pipeline; a lake of 10 M lines: speed and "
+        "memory; and results over 50 kills: none lost, doubled or other",
+        "folder with mlperf-training-v2.1/, bigscience/, m4-logs/ and failure-cases/ "
+        "(4 GB of disk; takes half an hour)",
+        "relume.benchmarks.backtest.bench",
+        has_quick=True,
+    ),
+    Bench(
         "demo",
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from relume.serve.backtest.results import RESULTS_FILE, Results, UnitResult
 from relume.serve.backtest.run import Judging, Recording
@@ -73,8 +76,6 @@ def kill_backtests(path: Path, folder: Path, *, kills: int, seed: int) -> Killed
 
 
 def _timed(process: multiprocessing.process.BaseProcess) -> float:
-    import time
-
     began = time.perf_counter()
     process.start()
     process.join()
@@ -84,8 +85,6 @@ def _timed(process: multiprocessing.process.BaseProcess) -> float:
 
 
 def _results(out: Path) -> list[UnitResult]:
-    import msgspec
-
     with (out / RESULTS_FILE).open("rb") as stream:
         return [msgspec.json.decode(line, type=UnitResult) for line in stream]
 
