@@ -12,8 +12,8 @@ from relume import __version__
 from relume.benchmarks.corpora import reference
 from relume.benchmarks.corpora.reference import Entry, Example
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.errors import InputError
 from relume.ingest.loglines import LineParser
 from relume.models.signatures.engine import build_engine
 from relume.models.signatures.matcher import Matcher
@@ -67,10 +67,8 @@ class Mentions:
 
 def run(data: Path | None) -> BenchResult:
     """Read every example line alone; look up every wording of the table among the samples."""
-    if data is None:
-        expected = f"{reference.EXAMPLES}, or the folder that holds it"
-        raise InputError("bench examples needs the reference", found="no --data", expected=expected)
-    corpus = reference.load(data)
+    wanted = f"{reference.EXAMPLES}, or the folder that holds it"
+    corpus = reference.load(data_folder(data, "examples", wanted, file_too=True))
     analyzer = Analyzer()
     mentions, usage = measured(lambda: _mentions(analyzer, corpus.examples))
     catalogue = analyzer.catalogue

@@ -60,6 +60,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.healthy",
     ),
     Bench(
+        "accounting",
+        "rows of printed accounting, all of them read or counted by reason",
+        "folder with slurm-fixtures/",
+        "relume.benchmarks.accounting",
+    ),
+    Bench(
         "examples",
         "the signature reference's example lines: who they name, and the rule of every wording",
         "failure-signature-examples.jsonl, or the folder that holds it",
@@ -77,6 +83,15 @@ BENCHES: tuple[Bench, ...] = (
         "50 kills: no torn segment, no lost or doubled row",
         "none (needs 4 GB of disk; takes some minutes)",
         "relume.benchmarks.ingest.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "backtest",
+        "recorded and spliced runs through the live pipeline; a lake of 10 M lines: speed and "
+        "memory; and results over 50 kills: none lost, doubled or other",
+        "folder with mlperf-training-v2.1/, bigscience/, m4-logs/ and failure-cases/ "
+        "(4 GB of disk; takes half an hour)",
+        "relume.benchmarks.backtest.bench",
         has_quick=True,
     ),
     Bench(
@@ -122,16 +137,16 @@ def find(bench_id: str) -> Bench:
     )
 
 
-def data_folder(data: Path | None, bench_id: str, wanted: str) -> Path:
-    """Return `data`, or say which folder the bench needs."""
+def data_folder(data: Path | None, bench_id: str, wanted: str, *, file_too: bool = False) -> Path:
+    """Return `data`, or say which folder the bench needs (or file, where `file_too`)."""
     if data is None:
         raise InputError(
             f"bench {bench_id} needs recorded data", found="no --data", expected=wanted
         )
-    if not data.is_dir():
+    if not (data.is_dir() or (file_too and data.is_file())):
         raise InputError(
             f"bench {bench_id} cannot use --data",
-            found=f"{data} is no folder",
+            found=f"{data} is no folder" + (" and no file" if file_too else ""),
             expected=wanted,
         )
     return data

@@ -32,7 +32,8 @@ class Form:
     Attributes
     ----------
     ids
-        Columns of which a header has at least one, and each row a cell like the pattern.
+        Columns of which a header has at least one, and each row a cell like the pattern of the
+        first of them; one that is a text has no pattern that counts.
     needed
         Columns that each header has, and the pattern that each row's cell fits.
     typed
@@ -76,7 +77,9 @@ class Table:
             self.at.setdefault(name, index)
         an_id = next(name for name in form.ids if name in self.at)
         must = {an_id: form.ids[an_id], **form.needed}
-        typed = {**form.ids, **form.typed, **must, "": _NOTHING}
+        if an_id in form.texts:
+            del must[an_id]
+        typed = {**form.typed, **must, "": _NOTHING}
         self._must = [(self.at[name], pattern) for name, pattern in must.items()]
         self._typed = [(i, typed[name]) for i, name in enumerate(columns) if name in typed]
         free = [i for i, name in enumerate(columns) if name not in typed]
@@ -102,17 +105,19 @@ class Table:
 
 
 def read_table(
-    lines: Iterable[str], form: Form, skipped: SkipCounts
+    lines: Iterable[str], *forms: Form, skipped: SkipCounts
 ) -> Iterator[tuple[Table, list[str]]]:
     """Yield each row as (table, cells), broken rows joined; what is no row is counted.
 
-    Holds one row, at most `MAX_ROW_CHARACTERS` of it. A header may come again, with other columns.
+    Holds one row, at most `MAX_ROW_CHARACTERS` of it. A header may come again, with other columns;
+    it is of the first of the `forms` that it fits, and they count by the same reasons.
     """
     table: Table | None = None
+    form = forms[0]
     broken = _BrokenRow(form, skipped)
     for raw in lines:
         line = raw.rstrip("\r\n")
-        header = form.header(line)
+        header = next(filter(None, (one.header(line) for one in forms)), None)
         if header is not None:
             broken.drop()
             table = header

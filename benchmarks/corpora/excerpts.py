@@ -39,12 +39,28 @@ def write(data: Path, out: Path) -> Dataset:
 
 
 def is_decided(case: Case) -> bool:
-    """Whether both readings agree on whether anything failed at all."""
-    return not (_BENIGN in case.accept_kind and case.accept_kind & _LABELLED)
+    """Whether both readings agree on whether anything failed at all.
+
+    They don't where one of them says *benign*, or that the scheduler ended it, and the other names
+    a failure.
+    """
+    may_be_failure = bool(case.accept_kind & _LABELLED)
+    may_be_scheduler = Domain.SCHEDULER.value in case.accept_domain
+    is_either = may_be_scheduler and len(case.accept_domain - {Domain.UNKNOWN.value}) > 1
+    return not (may_be_failure and (_BENIGN in case.accept_kind or is_either))
+
+
+def has_failed(case: Case) -> bool:
+    """Whether a decided case shows an incident.
+
+    A time limit, a preemption and a cancellation are none (`docs/formats/dataset.md`), though the
+    corpus calls them crashes, of the scheduler.
+    """
+    return case.kind != _BENIGN and case.fault_domain != Domain.SCHEDULER.value
 
 
 def incident_of(case: Case, attempt: str) -> Incident:
-    """Return the incident that a decided case which isn't benign shows; nobody knows when.
+    """Return the incident that a case shows that `has_failed`; nobody knows when.
 
     What the label says in other words than an incident has stays null: a class that is no cause of
     ours, a domain that is one of several, a culprit that is a GPU, a NIC or a local rank, and one
@@ -70,7 +86,7 @@ def _entry(case: Case, number: int, out: Path) -> AttemptEntry:
     attempt = attempt_name("failure-cases", number)
     incidents: tuple[Incident, ...] | None = None
     if is_decided(case):
-        incidents = () if case.kind == _BENIGN else (incident_of(case, attempt),)
+        incidents = (incident_of(case, attempt),) if has_failed(case) else ()
     path = write_log(out, f"{case.id}.log", case.text)
     return AttemptEntry(
         attempt=attempt,

@@ -7,17 +7,13 @@ blocked task, and the state of healthy GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from relume.benchmarks.corpora import mlperf
-from relume.errors import InputError
+from relume.benchmarks.corpora import bigscience, m4, mlperf
+from relume.benchmarks.corpora.common import find_files
 
-_RUNS = "bigscience/experiments"
-_HOST = "m4-logs/tr_141-hanging"
-_FIRST_ALARM = " blocked for more than "
 _ENDED_BY_SCHEDULER = b"CANCELLED AT"
 
 
@@ -53,51 +49,16 @@ def load(data: Path) -> HealthyCorpus:
     """
     runs = mlperf.load(data)
     logs = [HealthyLog("mlperf", path) for path in runs.paths]
+    for path in bigscience.load(data):
+        ended = _ENDED_BY_SCHEDULER in path.read_bytes()
+        logs.append(HealthyLog("bigscience", path, ended_by_scheduler=ended))
     logs += [
-        HealthyLog("bigscience", path, ended_by_scheduler=_was_ended(path))
-        for path in _found(data / _RUNS, ["gpt2-*/**/*.out"])
+        HealthyLog("m4", path, lines=tuple(m4.before_blocked(path)))
+        for path in find_files(data, m4.FOLDER, "*/*/dmesg.txt", "*/*/gpu.query.*.txt")
     ]
-    for path in _found(data / _HOST, ["*/dmesg.txt", "*/gpu.query.*.txt"]):
-        logs.append(HealthyLog("m4", path, lines=before_alarm(_lines(path))))
     digest = sha256(runs.hash.encode())
     for log in logs:
         if log.group != "mlperf":
             digest.update(log.path.relative_to(data).as_posix().encode() + log.path.read_bytes())
-    name = "mlperf-training-v2.1, bigscience, m4-logs"
+    name = f"{mlperf.FOLDER}, {bigscience.FOLDER}, {m4.FOLDER}"
     return HealthyCorpus(name, digest.hexdigest()[:16], tuple(logs))
-
-
-def before_alarm(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines before the first that tells of a blocked task.
-
-    Examples
-    --------
-    >>> before_alarm(["NVRM: loading", "INFO: task a:1 blocked for more than 120 seconds."])
-    ('NVRM: loading',)
-    """
-    calm: list[str] = []
-    for line in lines:
-        if _FIRST_ALARM in line:
-            break
-        calm.append(line)
-    return tuple(calm)
-
-
-def _found(root: Path, patterns: Iterable[str]) -> list[Path]:
-    paths = sorted(path for pattern in patterns for path in root.glob(pattern))
-    if not paths:
-        raise InputError(
-            "cannot load the healthy logs",
-            found=f"nothing like {', '.join(patterns)} in {root}",
-            expected=f"the data folder with {mlperf.FOLDER}, bigscience and m4-logs",
-            hint="name it with --data",
-        )
-    return paths
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_bytes().decode("utf-8", "replace").split("\n")
-
-
-def _was_ended(path: Path) -> bool:
-    return _ENDED_BY_SCHEDULER in path.read_bytes()

@@ -151,13 +151,17 @@ def _freeze(path: Path) -> _Freeze | None:
     return None
 
 
+def before_blocked(kernel_log: Path) -> list[str]:
+    """Return the lines of a kernel's log before it first calls a task blocked."""
+    lines = read_lines(kernel_log)
+    blocked = (number for number, line in enumerate(lines) if _BLOCKED.search(line))
+    return lines[: next(blocked, len(lines))]
+
+
 def _healthy(folder: Path, out: Path) -> Iterator[str]:
     """Logs that show nothing wrong: the kernel's before anything was blocked, and a healthy GPU."""
     kernel_log = folder / _KERNEL_LOG
     if kernel_log.is_file():
-        lines = read_lines(kernel_log)
-        blocked = (number for number, line in enumerate(lines) if _BLOCKED.search(line))
-        first = next(blocked, len(lines))
-        yield write_log(out, "dmesg-before.log", lines[:first]).as_posix()
+        yield write_log(out, "dmesg-before.log", before_blocked(kernel_log)).as_posix()
     for path in sorted(folder.glob("gpu.query.*.txt")):
         yield str(path.absolute())

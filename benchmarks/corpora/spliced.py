@@ -27,7 +27,7 @@ from random import Random
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.corpora.clocks import with_clock
 from relume.benchmarks.corpora.common import attempt_name, read_lines, write_log
-from relume.benchmarks.corpora.excerpts import incident_of, is_decided
+from relume.benchmarks.corpora.excerpts import has_failed, incident_of, is_decided
 from relume.benchmarks.corpora.failure_cases import Case
 from relume.benchmarks.scoring import WATCHDOG
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile, Origin
@@ -125,12 +125,22 @@ def why_not(case: Case) -> str | None:
     """Say why a case can't be spliced; null when it can."""
     if not is_decided(case):
         return "undecided"
+    if not has_failed(case):
+        return "without a failure"
     if case.kind not in {"crash", "hang"}:
         # A straggler's steps are those of another job: they would not slow this one down.
         return f"of kind {case.kind}"
     if form_of("\n".join(case.text).encode()) != JOB:
         return "of a log that is no job's"
-    times = [time for time in _times(case.text) if time is not None]
+    return _clocks_against(case.text)
+
+
+def _clocks_against(text: Lines) -> str | None:
+    """Say why the clocks of an excerpt can't be moved to another time; null when they can."""
+    known = [(line, time) for line, time in zip(text, _times(text), strict=True) if time]
+    if any(with_clock(line, time + SECOND_MICROS) == line for line, time in known):
+        return "with clocks that can't be moved"
+    times = [time for _, time in known]
     if times and max(times) - min(times) > _MAX_EXCERPT_SECONDS * SECOND_MICROS:
         return "longer than a minute by their own clocks"
     return None

@@ -16,6 +16,7 @@ from typing import Any
 from relume import __version__
 from relume.benchmarks.ingest.corpus import SEED, make_recording
 from relume.benchmarks.ingest.kills import kill_imports
+from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import (
     REFERENCE_MB_PER_SECOND,
     VOID_BELOW,
@@ -23,7 +24,6 @@ from relume.benchmarks.machine import (
     reference_rate,
 )
 from relume.benchmarks.result import Bar, BenchResult
-from relume.errors import InputError
 
 LINES, QUICK_LINES = 10_000_000, 1_000_000
 LINES_AN_ATTEMPT = 100_000
@@ -65,7 +65,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     lines, kills = (QUICK_LINES, QUICK_KILLS) if quick else (LINES, KILLS)
     with tempfile.TemporaryDirectory(prefix="relume-ingest-") as work:
         folder = Path(work)
-        _require_room(folder, lines * BYTES_A_LINE)
+        require_room("ingest", folder, lines * BYTES_A_LINE)
         make_recording(folder / "large", lines=lines, attempts=lines // LINES_AN_ATTEMPT)
         imported = import_by_command(folder / "large", folder / "lake")
         size = sum(path.stat().st_size for path in (folder / "lake").rglob("*.parquet"))
@@ -116,14 +116,3 @@ def import_by_command(source: Path, lake: Path) -> Imported:
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Imported(json.loads(done.stdout), cpu, wall, after.ru_maxrss * 1024)
-
-
-def _require_room(folder: Path, wanted: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < wanted:
-        raise InputError(
-            f"bench ingest in {folder}",
-            found=f"{free / 1e9:.1f} GB of free disk",
-            expected=f"{wanted / 1e9:.1f} GB",
-            hint="set TMPDIR to a folder with more room",
-        )

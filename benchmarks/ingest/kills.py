@@ -60,7 +60,7 @@ def kill_imports(source: Path, folder: Path, *, kills: int, seed: int) -> Killed
     context.set_forkserver_preload([__name__])
     draw, found = random.Random(seed), Killed()
     bring(source, folder / "whole")
-    expected = _tables(folder / "whole")
+    expected = tables_of(folder / "whole")
     while found.kills < kills:
         lake = folder / str(found.rounds)
         ended = False
@@ -75,13 +75,13 @@ def kill_imports(source: Path, folder: Path, *, kills: int, seed: int) -> Killed
             if not ended and process.exitcode != _KILLED:
                 raise RuntimeError(f"an import ended with code {process.exitcode}")
             found.kills += not ended
-            found.torn_segments += _torn(lake)
+            found.torn_segments += torn(lake)
         found.rounds += 1
-        _compare(lake, expected, found)
+        compare(lake, expected, found)
     return found
 
 
-def _torn(lake: Path) -> int:
+def torn(lake: Path) -> int:
     """Committed segments that are not what was committed."""
     torn = 0
     try:
@@ -97,11 +97,11 @@ def _torn(lake: Path) -> int:
     return torn
 
 
-def _compare(lake: Path, expected: dict[str, pa.Table], found: Killed) -> None:
+def compare(lake: Path, expected: dict[str, pa.Table], found: Killed) -> None:
     """Count what is other than in a lake whose import nobody disturbed."""
     committed = {path for paths in LakeReader(lake).tables().values() for path in paths}
     found.torn_segments += len(set(lake.glob("table=*/date=*/*")) - committed)
-    tables = _tables(lake)
+    tables = tables_of(lake)
     for name in expected.keys() | tables.keys():
         ours, theirs = tables.get(name), expected.get(name)
         if ours is not None and theirs is not None and ours.equals(theirs):
@@ -112,7 +112,7 @@ def _compare(lake: Path, expected: dict[str, pa.Table], found: Killed) -> None:
         found.misplaced_tables += there == wanted
 
 
-def _tables(lake: Path) -> dict[str, pa.Table]:
+def tables_of(lake: Path) -> dict[str, pa.Table]:
     """Every table in its landed order, the numbers of batches with it."""
     return {
         name: pa.concat_tables(pq.read_table(path, partitioning=None) for path in paths)

@@ -33,7 +33,14 @@ def by_submit_time(
     if len(first) <= held:
         yield from sorted(first, key=lambda row: row.submit or 0)
     else:
-        yield from _by_way_of_a_file(chain(first, source))
+        yield from _by_way_of_a_file(chain(_taken_from(first), source))
+
+
+def _taken_from(rows: list[AccountingRow]) -> Iterator[AccountingRow]:
+    """Yield the rows in their order, and let go of each."""
+    rows.reverse()
+    while rows:
+        yield rows.pop()
 
 
 def _by_way_of_a_file(rows: Iterable[AccountingRow]) -> Iterator[AccountingRow]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import tzinfo
 
-from relume.ingest.accounting.row import AccountingRow, Step
+from relume.ingest.accounting.row import NO_STEPS, AccountingRow, Step, Steps
 from relume.ingest.accounting.states import STATES
 from relume.ingest.accounting.times import (
     DURATION,
@@ -40,6 +39,7 @@ SACCT = Form(
     ids={"JobID": _ID, "JobIDRaw": _ID},
     needed={"State": _STATE},
     typed={
+        "JobIDRaw": _ID,
         **dict.fromkeys(("Submit", "Start", "End"), TIME),
         **dict.fromkeys(("Elapsed", "Timelimit", "Reserved", "Planned", "Suspended"), DURATION),
         **dict.fromkeys(("CPUTime", "TotalCPU", "UserCPU", "SystemCPU"), DURATION),
@@ -99,20 +99,20 @@ def read_rows(
     Steps(count=1, worst=Step(name='batch', state='OUT_OF_MEMORY', exit_code=0, signal=125))
     """
     where = zone_of(zone)
-    job: AccountingRow | None = None
-    for table, cells in read_table(lines, SACCT, skipped):
+    job, job_id, steps = None, "", NO_STEPS  # the job whose steps are being read
+    for table, cells in read_table(lines, SACCT, skipped=skipped):
         line = _Line(table, cells, where)
-        job_id, step = line.ids()
+        line_id, step = line.ids()
         if step is None:
             if job is not None:
-                yield job
-            job = line.row(job_id)
-        elif job is not None and job.job_id == job_id:
-            job = replace(job, steps=job.steps.with_step(line.step(step)))
+                yield job.row(job_id, steps)
+            job, job_id, steps = line, line_id, NO_STEPS
+        elif job is not None and job_id == line_id:
+            steps = steps.with_step(line.step(step))
         else:
             skipped.add("sacct_step")
     if job is not None:
-        yield job
+        yield job.row(job_id, steps)
 
 
 class _Line:
@@ -132,7 +132,7 @@ class _Line:
     def step(self, name: str) -> Step:
         return Step(name, self._state()[0], *self._code("ExitCode"))
 
-    def row(self, job_id: str) -> AccountingRow:
+    def row(self, job_id: str, steps: Steps) -> AccountingRow:
         state, _, by = self._state()
         start, end = span_of(self._cell("Start"), self._cell("End"), self._elapsed(), self._zone)
         submit = time_of(self._cell("Submit"), self._zone, before=end if start is None else start)
@@ -175,6 +175,7 @@ class _Line:
             std_err=self._text("StdErr"),
             restarts=number_of(self._cell("Restarts")),
             flags=tuple(filter(None, self._cell("Flags").split(","))),
+            steps=steps,
         )
 
     def _cell(self, *names: str) -> str:

@@ -57,12 +57,12 @@ def _of_part(ready: PreparedUnit, before: UnitPosition, skipped: SkipCounts) -> 
         _events(part, at, skipped) if isinstance(part, EventsPart) else _lines(part, at, skipped)
     )
     for landings, after in reading:
-        if stamp is not None:
-            _require_untouched(part, stamp)
+        _require_untouched(part, stamp)
         # Of a compressed file this is more than was read; its rest comes with the last step.
         read = min(after.offset, size)
         yield Step(landings, after, read - told)
         told = read
+    _require_untouched(part, stamp)  # nothing may have been read of it, since it is gone
     yield Step((), replace(ready.start, part=before.part + 1), size - told)
 
 
@@ -107,6 +107,6 @@ def _form(path: Path, stamp: Stamp | None, skipped: SkipCounts) -> str | None:
     return None
 
 
-def _require_untouched(part: Part, stamp: Stamp) -> None:
-    if part.path is not None and not is_untouched(part.path, stamp):
+def _require_untouched(part: Part, stamp: Stamp | None) -> None:
+    if part.path is not None and stamp is not None and not is_untouched(part.path, stamp):
         raise changed(part, stamp)

@@ -6,8 +6,9 @@ bounded. The views hold what was committed when the lake was connected to.
 
 from __future__ import annotations
 
-import os
+import shutil
 import tempfile
+import weakref
 from glob import escape
 from pathlib import Path
 
@@ -64,10 +65,11 @@ def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.D
     folder = Path(folder).absolute()
     segments = LakeReader(folder).segments()
     paths = [str(folder / one.path) for found in segments.values() for one in found]
+    temporary = tempfile.mkdtemp(prefix="relume-sql-")  # nobody else's, and not in the way of any
     connection = duckdb.connect(
         config={
             "memory_limit": memory_limit,
-            "temp_directory": str(Path(tempfile.gettempdir()) / f"relume-sql-{os.getpid()}"),
+            "temp_directory": temporary,
             "max_temp_directory_size": TEMPORARY_LIMIT,
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -75,6 +77,7 @@ def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.D
             "python_enable_replacements": "false",  # a name is a view, never a variable
         }
     )
+    weakref.finalize(connection, shutil.rmtree, temporary, ignore_errors=True)
     try:
         connection.execute("SET TimeZone = 'UTC'")
         for table in EVENTS:

@@ -89,6 +89,8 @@ def read_signature(entry: object, category: str) -> Signature:
                 values[name] = _read(name, entry[name])
         except FieldError as error:
             problems.append(error)
+        except BadRuleError as error:
+            problems += error.problems
     if problems:
         raise BadRuleError(problems)
     values.setdefault("cause", values["id"])
@@ -173,12 +175,15 @@ def _read_rule_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    problems: list[FieldError] = []
     for text in texts:
         try:
             check_pattern(text)
         except PatternError as error:
             found = f"{error.found} in {text!r}"
-            raise FieldError(name, found=found, expected=error.expected) from None
+            problems.append(FieldError(name, found=found, expected=error.expected))
+    if problems:
+        raise BadRuleError(problems)
     return texts
 
 
@@ -206,17 +211,29 @@ def check_pattern(pattern: str) -> None:
 
 
 def _read_captures(name: str, texts: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    compiled = tuple(_compile(name, text) for text in texts)
+    problems: list[FieldError] = []
+    compiled: list[re.Pattern[str]] = []
+    for text in texts:
+        try:
+            compiled.append(_compile(name, text))
+        except FieldError as error:
+            problems.append(error)
     for expression in compiled:
-        if not expression.groupindex:
-            expected = "a named group such as (?P<rank>\\d+)"
-            raise FieldError(name, found=f"no group in {expression.pattern!r}", expected=expected)
-        for group in expression.groupindex:
-            if group not in CAPTURE_GROUPS:
-                expected = "one of " + ", ".join(sorted(CAPTURE_GROUPS))
-                hint = did_you_mean(group, CAPTURE_GROUPS)
-                raise FieldError(name, found=f"group {group!r}", expected=expected, hint=hint)
-    return compiled
+        problems += _group_problems(name, expression)
+    if problems:
+        raise BadRuleError(problems)
+    return tuple(compiled)
+
+
+def _group_problems(name: str, expression: re.Pattern[str]) -> Iterator[FieldError]:
+    if not expression.groupindex:
+        expected = "a named group such as (?P<rank>\\d+)"
+        yield FieldError(name, found=f"no group in {expression.pattern!r}", expected=expected)
+    for group in expression.groupindex:
+        if group not in CAPTURE_GROUPS:
+            expected = "one of " + ", ".join(sorted(CAPTURE_GROUPS))
+            hint = did_you_mean(group, CAPTURE_GROUPS)
+            yield FieldError(name, found=f"group {group!r}", expected=expected, hint=hint)
 
 
 def _compile(name: str, text: str) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from relume.errors import RuleError, counted, did_you_mean, shown
+from relume.errors import RuleError, all_of, did_you_mean, shown
 from relume.files import special_kind
 from relume.models.signatures.checks import check_catalogue, describe_failure
 from relume.models.signatures.fields import BadRuleError, read_signature
@@ -22,7 +22,7 @@ from relume.models.signatures.ruleset import Catalogue
 from relume.models.signatures.site import as_site_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
     from relume.models.signatures.checks import ParseLine
@@ -69,7 +69,7 @@ def load_catalogue(
         failures = check_catalogue(own, parse_line, prefer="re2").failures  # compiles a few at once
         errors += [RuleError(describe_failure(failure)) for failure in failures]
     if errors:
-        raise _all_of(errors)
+        raise all_of(errors, "in rules")
     return Catalogue.of(signatures)
 
 
@@ -96,13 +96,6 @@ def read_rules(
             rules[item.id] = item
     # A rule that failed isn't there: only when none did is a name that is missing really unknown.
     return list(rules.values()), errors or list(_unknown_names(rules))
-
-
-def _all_of(errors: Sequence[RuleError]) -> RuleError:
-    """Return one error that lists all, each on a line of its own."""
-    if len(errors) == 1:
-        return errors[0]
-    return RuleError("\n- ".join([f"{counted(len(errors), 'error')} in rules:", *map(str, errors)]))
 
 
 def _misplaced(rule: Signature, rules: Mapping[str, Signature]) -> RuleError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
@@ -50,14 +50,32 @@ class RecordedLog:
         pieces = timed_pieces(log.read(), LineClock(parser))
         head = next(pieces, None)
         self._pieces = pieces if head is None else chain([head], pieces)
-        second = None if head is None else head[0]
+        second = None if head is None else head.second
         self.first = None if second is None else _polled(second)
 
     def batches(self, untimed: int) -> Iterator[tuple[int, LineBatch]]:
         """Yield its lines, once; those of a log without clocks all come at `untimed`."""
-        for second, piece in self._pieces:
-            time = untimed if second is None else _polled(second)
-            yield time, self._batch(piece, time)
+        for piece in self._pieces:
+            time = untimed if piece.second is None else _polled(piece.second)
+            yield time, self._batch(piece.block, time)
+
+    def landings(
+        self, vague: Callable[[int], Landing], known: Callable[[int], Landing]
+    ) -> Iterator[Timed]:
+        """Yield its lines, once; in between, what tells from when on their time isn't known.
+
+        Both are called with that time: `vague` then, `known` when it is known again.
+        """
+        is_vague = False
+        for piece in self._pieces:
+            time = _polled(piece.second or 0)
+            if is_vague:
+                is_vague = False
+                yield time, known(time)
+            yield time, self._batch(piece.block, time)
+            if piece.is_vague:
+                is_vague = True
+                yield time, vague(time)
 
     def _batch(self, piece: BlockPiece, time: int) -> LineBatch:
         return LineBatch(
@@ -82,15 +100,15 @@ def node_batches(
     parser = LineParser(log.name, stream=log.stream, zone=zone, modified=log.modified, near=begin)
     later = (block for block in log.read() if not _is_before(block, parser, begin))
     pieces = timed_pieces(later, LineClock(parser))
-    for second, piece in pieces:
-        if second is None:
+    for piece in pieces:
+        if piece.second is None:
             return
-        time = _polled(second)
+        time = _polled(piece.second)
         if time >= begin:
             yield (
                 time,
                 LineBatch(
-                    block=piece,
+                    block=piece.block,
                     stream=log.stream,
                     node=log.node,
                     observed_at=time,

@@ -12,12 +12,14 @@ from relume.ingest.lake.batches import Landing
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import Unit
 from relume.serve.backtest.timeline import Extent, unit_landings
-from relume.serve.live.judge import LINGER_SECONDS, Judge
+from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Verdict
 
 TICK = MICROSECONDS_PER_SECOND
+MAX_TICK = int(BLIND_SECONDS) * TICK
+"""Ticks further apart would say that nobody looked."""
 MAX_SILENCE = 2 * 24 * 3600 * MICROSECONDS_PER_SECOND
 """How long the clock goes on without a landing. Whatever hangs was found long before; a line whose
 clock is years ahead must not cost years of seconds. The judge then takes that nobody looked."""
@@ -64,7 +66,7 @@ def replay_unit(
     judge = Judge(analyzer, settings, zone, retired=over)
     extents = {name: result.extent for name, result in results.items()}
     cluster = unit.attempts[0].run.cluster
-    for landing in ticked(unit_landings(unit, zone, extents), judge.watches, cluster):
+    for landing in ticked(unit_landings(unit, zone, extents), judge, cluster):
         for advice in judge.take(landing):
             watch = judge.watches.get(advice.attempt)
             verdict = results[advice.attempt].verdict if watch is None else watch.verdict
@@ -74,35 +76,46 @@ def replay_unit(
     return results
 
 
-def ticked(timed: Iterable[Timed], watched: object, cluster: str) -> Iterator[Landing]:
+def ticked(timed: Iterable[Timed], judge: Judge, cluster: str) -> Iterator[Landing]:
     """Yield landings with a tick after each whole second in which an attempt is watched.
 
-    A tick tells that all before it have landed, so it comes after those of its own time. After the
-    last landing the clock goes on until nothing is watched any more, `LINGER_SECONDS` at most.
+    A tick tells that all before it have landed, so it comes after those of its own time. While
+    nothing can change but the time (`Judge.next_change`), ticks are as far apart as they may be.
+    After the last landing the clock goes on until nothing is watched any more, `LINGER_SECONDS` at
+    most.
 
     Parameters
     ----------
     timed
         Landings in the order of their times.
-    watched
-        Something that is false while no attempt is watched.
+    judge
+        Who takes them.
     cluster
         Whose clock it is.
     """
     following = now = 0
     for time, landing in timed:
         end = min(time, now + MAX_SILENCE)
-        while watched and following < end:
+        while judge.watches and following < end:
             yield _tick(following, cluster)
-            following += TICK
-        if not watched or end < time:
+            following = min(_next(judge, following), max(following + TICK, _whole(time)))
+        if not judge.watches or end < time:
             following = _whole(time)
         now = time
         yield landing
     end = now + int(LINGER_SECONDS * TICK)
-    while watched and following <= end:
+    while judge.watches and following <= end:
         yield _tick(following, cluster)
         following += TICK
+
+
+def _next(judge: Judge, now: int) -> int:
+    """When the next tick is due after the one of `now`."""
+    change = judge.next_change(now)
+    far = now + MAX_TICK
+    if change is not None:
+        far = min(far, change // TICK * TICK)
+    return max(far, now + TICK)
 
 
 def _tick(time: int, cluster: str) -> Tick:

@@ -89,7 +89,9 @@ class Recording:
         self._live = self._reader is not None and is_live(self._reader)
 
     def digest(self) -> str:
-        """Return a hash of the data and its labels."""
+        """Return a hash of the data and its labels; of a data set its own."""
+        if self._dataset is not None:
+            return self._dataset.digest()
         digest = hashlib.sha256()
         if self._reader is not None:
             for commit in self._reader.commits():

@@ -25,6 +25,7 @@ from relume.serve.live.recent import RECENT_SECONDS
 from relume.verdict import Health
 
 NO_CLOCK = "no line of it has a clock: nobody can tell when it was silent"
+FEW_CLOCKS = "many lines without a clock: nobody can tell when they came"
 LOST_END = "its end is damaged and can't be read"
 RECORDING_ENDS = "the recording ends, and the attempt goes on"
 NO_LOG = "it left no log that can be read"
@@ -63,9 +64,9 @@ def attempt_landings(source: AttemptSource, zone: str, extent: Extent) -> Iterat
     yield extent.start, _event(source, _RUNNING, extent.start)
     for log in silent:
         yield extent.start, _status(source, Health.UNKNOWN, NO_CLOCK, extent.start, log.log.name)
-    batches = heapq.merge(*(log.batches(0) for log in timed), key=itemgetter(0))
     ended = False
-    for time, batch in batches:
+    streams = (_landings(source, log) for log in timed)
+    for time, landing in heapq.merge(*streams, key=itemgetter(0)):
         at = max(time, extent.start)
         if entry.end is not None and at > entry.end and not ended:
             ended, extent.end = True, entry.end
@@ -73,7 +74,7 @@ def attempt_landings(source: AttemptSource, zone: str, extent: Extent) -> Iterat
         if not ended:
             extent.end = at
         last = max(last, at)
-        yield at, batch
+        yield at, landing
     if not ended:
         extent.end = max(extent.start, extent.end if entry.end is None else entry.end)
         yield from _end(source, silent, extent.end)
@@ -151,6 +152,14 @@ def _end(source: AttemptSource, silent: list[RecordedLog], time: int) -> Iterato
         yield time, _event(source, state or UNKNOWN_STATE, time)
 
 
+def _landings(source: AttemptSource, log: RecordedLog) -> Iterator[Timed]:
+    path = log.log.name
+    return log.landings(
+        lambda time: _status(source, Health.UNKNOWN, FEW_CLOCKS, time, path),
+        lambda time: _status(source, Health.HEALTHY, None, time, path),
+    )
+
+
 def _read_up(source: AttemptSource, time: int) -> Iterator[Timed]:
     reason = LOG_ENDED
     if source.missing or not source.logs:
@@ -189,7 +198,7 @@ def _comment(entry: AttemptEntry) -> str | None:
 
 
 def _status(
-    source: AttemptSource, health: Health, reason: str, time: int, path: str | None = None
+    source: AttemptSource, health: Health, reason: str | None, time: int, path: str | None = None
 ) -> SourceStatus:
     return SourceStatus(
         source=log_source(source.entry.attempt, path),

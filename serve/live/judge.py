@@ -113,6 +113,14 @@ class Judge:
             self._source(landing)
         return []
 
+    def next_change(self, event_time: int) -> int | None:
+        """Return a time up to which ticks change nothing, if nothing lands till then.
+
+        Null when they never will. Ticks must still come every `BLIND_SECONDS`.
+        """
+        times = (watch.next_change(event_time) for watch in self.watches.values())
+        return min((time for time in times if time is not None), default=None)
+
     def _look(self, observed_at: int | None) -> None:
         """Notice a time in which nothing landed, not even a tick."""
         if observed_at is None:

@@ -254,6 +254,16 @@ class AttemptWatch:
         )
         return self.last
 
+    def next_change(self, event_time: int) -> int | None:
+        """Return a time up to which ticks change nothing, if nothing is taken in till then.
+
+        `event_time` where something is being waited for; null when nothing is at all.
+        """
+        is_calm = self.last is None or self.last.operation is Operation.OBSERVE
+        if self._is_ended() or self._first_sign is not None or not is_calm:
+            return event_time
+        return None if self._blind else self._gaps.next_change()
+
     def adopt(self, advice: Advice) -> None:
         """Take what the ledger holds as the newest word; further generations follow it."""
         if self.last is None or advice.generation >= self.last.generation:

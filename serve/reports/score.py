@@ -65,13 +65,15 @@ def caption(document: Document) -> str:
     counts, false = document["counts"], document["false_alarms"]
     made = document["provenance"]
     kinds = ", ".join(f"{n} {kind}" for kind, n in counts["incidents_by_kind"].items())
+    lacking = counts["nodes_unknown"]
+    unknown = f" without {lacking} attempts of unknown size" if lacking else ""
     parts = [
         f"{made['corpus']} ({made['corpus_hash']})" if made else "provenance not given",
         document["origin"] or "no attempts",
         f"{counts['labelled']} of {counts['attempts']} attempts labelled",
         f"incidents: {kinds or 'none'}",
         f"{_number(false['job_days'])} job-days",
-        f"{_number(false['node_days'])} node-days",
+        f"{_number(false['node_days'])} node-days{unknown}",
         f"intervals {document['intervals']}",
     ]
     if made:
@@ -150,7 +152,7 @@ def _latency(document: Document) -> Iterable[_Sheet]:
     for kind, measures in document["latency_seconds"].items():
         for name, words in _MEASURES.items():
             one = measures[name]
-            if one["n"] or one["missed"]:
+            if one["n"] or (one["missed"] and name == "time_to_detect"):
                 values = ("p50", "p90", "p99", "mean", "largest", "median_with_missed")
                 numbers = (_number(one[value]) for value in values)
                 sheet.add(kind, words, str(one["n"]), str(one["missed"]), *numbers)

@@ -135,6 +135,9 @@ def write_logs(folder: Path, text: str) -> Path:
         path = folder / "site" / "system" / "bert" / f"result_{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for name in ("bigscience/experiments/gpt2-small/a.out", "m4-logs/tr_141-hanging/try/dmesg.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("calm\n", encoding="utf-8")
     return folder
 
 
@@ -142,14 +145,14 @@ def test_a_bench_below_its_bar_exits_1_and_stores_the_result(tmp_path: Path) -> 
     logs = write_logs(tmp_path / "logs", "[rank0]: KeyError: 'size'\n")
     result = run("run", "healthy", "--data", logs, "--store", tmp_path / "results")
     assert result.exit_code == 1
-    assert "bench healthy: name mlperf-training-v2.1, hash" in result.stdout
-    assert "called_benign" in result.stdout
+    assert "bench healthy: name mlperf-training-v2.1, bigscience, m4-logs, hash" in result.stdout
+    assert "mlperf_called_benign" in result.stdout
     assert "FAIL" in result.stdout
     path = tmp_path / "results" / "healthy.json"
     assert result.stderr == f"relume: stored in {path}\n"
     record = read(path)
-    assert (record["id"], record["pass"], record["corpus"]["logs"]) == ("healthy", False, 2)
-    assert record["bars"]["called_benign"] == {"op": ">=", "value": 24, "pass": False}
+    assert (record["id"], record["pass"], record["corpus"]["logs"]) == ("healthy", False, 4)
+    assert record["bars"]["mlperf_called_benign"] == {"op": ">=", "value": 24, "pass": False}
 
 
 def test_run_as_json_prints_what_it_stores(tmp_path: Path) -> None:

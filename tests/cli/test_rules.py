@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from relume.cli import app
+from relume.cli import app, main
 from relume.errors import InputError
 
 RULE = r"""
@@ -57,6 +57,29 @@ def test_list_prints_a_rule_a_line(site: Path) -> None:
     row = ["our_gate", "site", "root", "platform", "yes", "never"]
     row += [str(site), "The site's gate [closed]."]
     assert result.stdout == "\t".join(row) + "\n"
+
+
+def test_list_shows_the_rules_of_the_configuration(site: Path) -> None:
+    config = site.with_name("relume.conf")
+    config.write_text(f"[rules]\nfolders = ['{site.parent}']\n")
+    result = run("list", "--config", str(config), "--family", "site")
+    assert [row.split("\t")[6] for row in result.stdout.splitlines()] == [str(site)]
+
+
+def test_rules_that_are_wrong_are_told_line_by_line(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = edited(site, '"exception"', '"exceptional"\nexclud = "yes"')
+    monkeypatch.setattr("sys.argv", ["relume", "diagnose", "--rules", path, path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "relume: 2 errors in rules:"
+    assert [line.split(";")[0] for line in said[1:]] == [
+        f"relume: - {path}: rule our_gate: field exclud",
+        f"relume: - {path}: rule our_gate: field tier",
+    ]
 
 
 def test_list_draws_a_table_on_a_terminal(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""Counts over the frame of `relume.analysis.attempts.attempts`: frames from a frame."""
+"""Counts over the frame of `relume.analysis.attempts.attempts`: each returns a frame."""
 
 from __future__ import annotations
 

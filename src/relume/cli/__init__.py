@@ -76,7 +76,8 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except RelumeError as error:
-        say(error)
+        for message in error.listed or (error,):
+            say(message)
         sys.exit(error.exit_code)
     except OSError as error:
         what = f"cannot use {error.filename}" if error.filename else "cannot write the output"

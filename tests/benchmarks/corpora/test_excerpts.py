@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from labelling import make_case
-from relume.benchmarks.corpora.excerpts import incident_of, is_decided, write
+from relume.benchmarks.corpora.excerpts import has_failed, incident_of, is_decided, write
 from relume.dataset import AttemptEntry
 from relume.ingest.datasets import read_dataset
 from relume.verdict import Domain, Kind
@@ -78,11 +78,31 @@ def test_readings_must_agree_on_whether_anything_failed(
 
 
 @pytest.mark.parametrize(
+    ("accepted", "decided"),
+    [
+        ({"scheduler"}, True),
+        ({"scheduler", "unknown"}, True),
+        ({"workload", "hardware"}, True),
+        ({"scheduler", "workload"}, False),
+    ],
+)
+def test_readings_must_agree_on_whether_the_scheduler_ended_it(
+    accepted: set[str], *, decided: bool
+) -> None:
+    assert is_decided(make_case(accept_domain=frozenset(accepted))) is decided
+
+
+def test_what_the_scheduler_ended_is_no_incident() -> None:
+    assert has_failed(make_case())
+    assert not has_failed(make_case(kind="benign"))
+    assert not has_failed(make_case(fault_domain="scheduler"))
+
+
+@pytest.mark.parametrize(
     ("fault_domain", "accepted", "domain"),
     [
         ("user", {"workload"}, Domain.WORKLOAD),
         ("user", {"workload", "unknown"}, Domain.WORKLOAD),
-        ("scheduler", {"scheduler"}, Domain.SCHEDULER),
         ("infrastructure", {"hardware", "network"}, None),
         ("unknown", {"network", "unknown"}, None),
         ("infrastructure", set(), None),

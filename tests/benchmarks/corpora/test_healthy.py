@@ -22,7 +22,7 @@ def write(root: Path, name: str, text: str = "one\n") -> Path:
 def data(tmp_path: Path) -> Path:
     write(tmp_path, "mlperf-training-v2.1/site/system/bert/result_0.txt")
     write(tmp_path, f"{RUNS}/done.out")
-    write(tmp_path, f"{RUNS}/more/limit.out", "step\n*** JOB 7 ON n1 CANCELLED AT 2021 ***\n")
+    write(tmp_path, f"{RUNS}/limit.out", "step\n*** JOB 7 ON n1 CANCELLED AT 2021 ***\n")
     write(tmp_path, f"{HOST}/gpu.query.0.txt", "GPU 0\n")
     write(
         tmp_path,
@@ -46,7 +46,7 @@ def test_every_group_is_found(data: Path) -> None:
 def test_a_kernel_s_log_is_read_up_to_the_first_blocked_task(data: Path) -> None:
     lines = {log.path.name: log.lines for log in load(data).logs}
     assert lines["dmesg.txt"] == ("boot", "NVRM: loading")
-    assert lines["gpu.query.0.txt"] == ("GPU 0", "")
+    assert lines["gpu.query.0.txt"] == ("GPU 0",)
     assert lines["done.out"] is None
 
 
@@ -59,5 +59,5 @@ def test_the_hash_covers_every_log(data: Path) -> None:
 @pytest.mark.parametrize("gone", [RUNS, HOST])
 def test_a_recording_that_is_not_there_is_an_error(data: Path, gone: str) -> None:
     (data / gone).rename(data / "elsewhere")
-    with pytest.raises(InputError, match=r"cannot load the healthy logs; .* --data"):
+    with pytest.raises(InputError, match=r"corpus \S+; found no .* --data"):
         load(data)

@@ -140,9 +140,11 @@ def test_a_hang_that_nothing_ends_is_silent_for_an_hour() -> None:
         (make_case(), None),
         (make_case(kind="hang"), None),
         (make_case(kind="straggler"), "of kind straggler"),
-        (make_case(kind="benign"), "of kind benign"),
+        (make_case(kind="benign"), "without a failure"),
+        (make_case(fault_domain="scheduler"), "without a failure"),
         (make_case(accept_kind=frozenset({"crash", "benign"})), "undecided"),
         (make_case(text=("[  12.345678] NVRM: Xid",)), "of a log that is no job's"),
+        (make_case(text=(mllog(0, "eval_accuracy"),)), "with clocks that can't be moved"),
         (
             make_case(text=("2024-05-06 07:08:09 a", "2024-05-06 07:09:10 b")),
             "longer than a minute by their own clocks",
@@ -206,7 +208,7 @@ def made_in(folder: Path, data: Path) -> Dataset:
 def test_the_clock_of_the_last_good_line_is_the_onset(tmp_path: Path) -> None:
     dataset = made_in(tmp_path / "out", corpora(tmp_path))
     assert dataset.header.origin is Origin.SIMULATED
-    assert "Left out of 3 cases: 1 of kind benign." in dataset.header.description
+    assert "Left out of 3 cases: 1 without a failure." in dataset.header.description
     crash, hang = dataset.attempts()
     assert crash.incidents is not None
     (incident,) = crash.incidents

@@ -16,7 +16,7 @@ from relume.dataset import LogFile
 from relume.errors import InputError
 from relume.events import Sample, SchedulerEvent
 from relume.ingest.eventfiles import write_events
-from relume.ingest.importing import EventsPart, ImportReport, Unit, import_units, units_of
+from relume.ingest.importing import EventsPart, ImportReport, LogPart, Unit, import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter, LineBatch
 from relume.ingest.skips import SkipCounts
 
@@ -294,3 +294,30 @@ def test_a_table_of_no_events_is_refused(tmp_path: Path, lake: Path) -> None:
 def test_json_logs_are_logs(tmp_path: Path, lake: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"event": "step", "loss": 1}\n')
     assert bring(lake, tmp_path / "a.jsonl").lines == 1
+
+
+def test_a_position_of_another_version_is_refused(tmp_path: Path, lake: Path) -> None:
+    with LakeWriter(lake) as writer:
+        writer.commit({"import log /a.log": "elsewhere"})
+    (tmp_path / "b.log").write_bytes(b"one\n")
+    with pytest.raises(InputError, match="import into a new lake"):
+        bring(lake, tmp_path / "b.log")
+
+
+def test_a_file_that_goes_away_meanwhile_is_refused(tmp_path: Path, lake: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+
+    def units() -> Iterator[Unit]:
+        def remove(_: SkipCounts) -> Iterator[SchedulerEvent]:
+            log.unlink()
+            yield SchedulerEvent(source="test", attempt=JOB, state="RUNNING")
+
+        [unit] = units_of([log])
+        yield Unit(name="going", parts=(EventsPart(read=remove), *unit.parts))
+
+    with LakeWriter(lake) as writer:
+        report = import_units(writer, units())
+    assert "found no file any more" in str(report.refused[0])
+    assert len(landed(lake)) == 1
+    assert Unit(name="gone", parts=(LogPart(path=log),)).size() == 0

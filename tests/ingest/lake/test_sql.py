@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,6 +168,19 @@ def test_memory_is_bounded(lake: Path) -> None:
         assert limit == "190.7 MiB"
         sql = "SELECT max(b) FROM (SELECT b FROM range(5_000_000) t(b) ORDER BY hash(b) LIMIT 4_999_999)"
         assert rows_of(connection, sql)
+
+
+def test_what_did_not_fit_into_memory_is_removed(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    with connect(lake) as connection:
+        [folder] = (tmp_path / "tmp").iterdir()
+        assert folder.stat().st_mode & 0o077 == 0
+    del connection
+    gc.collect()
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_what_lands_later_needs_a_new_connection(lake: Path) -> None:

@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relume.errors import RuleError
 from relume.events import LogLine
 from relume.models.signatures.checks import check_catalogue
+from relume.models.signatures.fields import BadRuleError, FieldError, read_signature
 from relume.models.signatures.loader import load_catalogue, read_rules
-from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
+from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
+from relume.models.signatures.site import as_site_rule
 from relume.verdict import Domain, Kind, Retry
 
 Write = Callable[..., Path]
@@ -240,7 +245,11 @@ def problems(*paths: Path, packaged: bool = True) -> list[str]:
 
 def test_every_problem_is_in_one_message(write_rules: Write, make_rule: Make) -> None:
     one = write_rules(make_rule(rolle="'root'", domain="'hard'", negative=None), name="a.toml")
-    two = write_rules(make_rule(id="'cuda_oom'"), make_rule(patterns="['x*']"), name="b.toml")
+    two = write_rules(
+        make_rule(id="'cuda_oom'"),
+        make_rule(patterns="['x*', 'y', 'z(?=.)']", captures=["(?P<host>.)", "(?P<gpus>.)", "("]),
+        name="b.toml",
+    )
     three = write_rules(make_rule(positive=["GPU PCI:1", "no such words"]), name="c.toml")
     found = problems(one, two, three, one.parent / "gone.toml")
     assert [line.split("; ")[0] for line in found] == [
@@ -248,7 +257,8 @@ def test_every_problem_is_in_one_message(write_rules: Write, make_rule: Make) ->
         f"{one}: rule gpu_gone: field negative",
         f"{one}: rule gpu_gone: field domain",
         f"{two}: rule cuda_oom: field id",
-        f"{two}: rule gpu_gone: field patterns",
+        *[f"{two}: rule gpu_gone: field patterns"] * 2,
+        *[f"{two}: rule gpu_gone: field captures"] * 3,
         f"{one.parent}/gone.toml: can't be read",
         f"{three}: rule gpu_gone: positive sample is not found by any pattern: GPU PCI:1",
         f"{three}: rule gpu_gone: positive sample is not found by any pattern: no such words",
@@ -339,3 +349,52 @@ def test_a_folder_of_any_name_is_a_site_s(
     monkeypatch.chdir(folder.parent)
     [problem] = problems(Path("catalogue"))
     assert problem.startswith("catalogue/cuda.toml: rule cuda_oom: field id")
+
+
+ENTRY = {
+    "id": "gpu_gone",
+    "role": "root",
+    "tier": "hardware",
+    "kind": "crash",
+    "domain": "hardware",
+    "retry": "yes",
+    "summary": "The GPU is gone.",
+    "patterns": ["GPU has fallen off"],
+    "captures": ["PCI:(?P<gpu>[0-9a-f:]+)"],
+    "positive": ["GPU has fallen off", "PCI:1b: GPU has fallen off"],
+    "negative": ["fell off the table", "GPU has not fallen"],
+    "source": "NVRM",
+}
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=12),
+        st.sampled_from(
+            ["root", "never", "(a+)+", "(?P<gpu>x", "a{1,9999}", "$x", "[", "x*", "\\1"]
+        ),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    changes=st.dictionaries(
+        st.sampled_from([*(f.name for f in fields(Signature)), "rolle", ""]), VALUES, max_size=4
+    )
+)
+def test_whatever_a_rule_holds_is_told_as_a_problem(
+    changes: dict[str, object],
+) -> None:
+    entry = ENTRY | changes
+    problems: tuple[FieldError, ...] = ()
+    try:
+        as_site_rule(read_signature(entry, "site"))
+    except BadRuleError as error:
+        problems = error.problems
+        assert problems
+    assert {problem.name for problem in problems} <= {*entry}
+    assert all(problem.found for problem in problems)

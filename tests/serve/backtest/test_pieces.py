@@ -39,9 +39,9 @@ def times(blocks: list[Block]) -> list[tuple[int | None, str]]:
     """Each line with its second."""
     parser = LineParser("log", near=1_772_607_600 * MICROSECONDS_PER_SECOND)
     return [
-        (second, text)
-        for second, piece in timed_pieces(blocks, LineClock(parser))
-        for text in piece.data.decode().splitlines()
+        (piece.second, text)
+        for piece in timed_pieces(blocks, LineClock(parser))
+        for text in piece.block.data.decode().splitlines()
     ]
 
 
@@ -74,8 +74,27 @@ def test_lines_of_one_second_are_one_piece() -> None:
     text = [line(FORMS[0], second, n) for second in (5, 5, 6, 9) for n in range(2)]
     pieces = list(timed_pieces(blocks_of_lines(text, "log"), LineClock(LineParser("log"))))
     base = 1_772_582_400
-    assert [second for second, _ in pieces] == [base + 5, base + 6, base + 9]
-    assert [piece.line_at(0) for _, piece in pieces] == [0, 4, 6]
+    assert [piece.second for piece in pieces] == [base + 5, base + 6, base + 9]
+    assert [piece.block.line_at(0) for piece in pieces] == [0, 4, 6]
+    assert not any(piece.is_vague for piece in pieces)
+
+
+def test_when_many_lines_without_a_clock_came_is_vague() -> None:
+    bars = [f"{n}%|####| {n}/100" for n in range(40)]
+    clocked = [line(FORMS[0], second, 0) for second in (5, 905, 906)]
+    text = [clocked[0], *bars, clocked[1], *bars[:5], clocked[2]]
+    for size in (1 << 20, 200):
+        pieces = list(timed_pieces(cut(text, size), LineClock(LineParser("log"))))
+        vague = {piece.second for piece in pieces if piece.is_vague}
+        assert vague == {1_772_582_405}
+
+
+def test_what_each_rank_adds_to_a_step_is_of_its_time() -> None:
+    text = []
+    for second in (5, 7, 9, 909):
+        text += [line(FORMS[0], second, 0), *(f"rank {n} memory 3 GiB" for n in range(64))]
+    pieces = timed_pieces(cut(text, 1 << 20), LineClock(LineParser("log")))
+    assert [piece.is_vague for piece in pieces] == [True, False, False, False]
 
 
 def test_lines_before_the_first_clock_have_its_time() -> None:

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recording import SECOND, START, TRACEBACK, clock, entry, judging, logged, recorded, steps
 from relume.advice import Advice, Operation
 from relume.dataset import AttemptEntry, LogFile
-from relume.events import Tick
+from relume.events import SchedulerEvent
+from relume.ingest.datasets import read_dataset
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.serve.backtest.lakes import lake_units
 from relume.serve.backtest.replay import Replayed, replay_unit, ticked
 from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.units import dataset_units
+from relume.serve.live.judge import Judge
 from relume.verdict import Kind
 
 
@@ -157,20 +163,62 @@ def test_a_clock_that_is_years_off_costs_no_years(tmp_path: Path, jump: str) -> 
 
 
 def test_ticks_come_after_what_landed_by_then() -> None:
-    landings = [Tick(event_time=n, source="x") for n in range(3)]
-    timed = [(SECOND // 2, landings[0]), (SECOND, landings[1]), (4 * SECOND + 1, landings[2])]
-    watched: list[bool] = []
-    stream = ticked(timed, watched, "lab")
-    seen: list[object] = []
-    for one in stream:
-        assert isinstance(one, Tick)
-        watched[:] = [True]
-        seen.append(one.event_time if one.source != "x" else one)
-        if len(seen) == 9:
-            watched.clear()
-    expected = [landings[0], landings[1], *(n * SECOND for n in range(1, 5)), landings[2]]
-    assert seen[:7] == expected
-    assert seen[7:] == [5 * SECOND, 6 * SECOND]
+    judge = Judge(judging().analyzer, judging().settings)
+    event = SchedulerEvent(source="x", attempt=entry().attempt, state="RUNNING")
+    times = (SECOND // 2, SECOND, 14 * SECOND + 1)
+    seen: list[int] = []
+    for one in ticked([(time, replace(event, event_time=time)) for time in times], judge, "lab"):
+        judge.take(one)
+        assert one.event_time is not None  # type: ignore[union-attr]
+        seen.append(one.event_time)  # type: ignore[union-attr]
+        if len(seen) == 6:
+            break
+    # Nothing can change for a while: the next ones are as late as they may be.
+    assert seen == [SECOND // 2, SECOND, SECOND, 11 * SECOND, 14 * SECOND + 1, 15 * SECOND]
+
+
+class Eager(Judge):
+    """Wants a tick each second, as a live run has them."""
+
+    def next_change(self, event_time: int) -> int | None:
+        return event_time
+
+
+pauses = st.lists(st.sampled_from([1, 1, 1, 2, 7, 31, 61, 299, 302, 700, 2000]), max_size=30)
+endings = st.sampled_from([(), TRACEBACK, ("Training complete.",), ("NCCL WARN call failed",)])
+
+
+@settings(max_examples=25)
+@given(pauses, endings, st.integers(0, 2500), st.sampled_from(["FAILED", "COMPLETED", "RUNNING"]))
+def test_fewer_ticks_change_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+    pauses: list[int],
+    ending: tuple[str, ...],
+    silence: int,
+    state: str,
+) -> None:
+    folder, second, lines = tmp_path_factory.mktemp("ticks"), 0, []
+    for n, pause in enumerate(pauses):
+        second += pause
+        lines.append(f"[{clock(second)}] iter {n}: loss 3.9, time 1000.00ms")
+        lines += ending if n == len(pauses) // 2 else ()
+    log = logged(folder, "7.out", [*lines, *ending])
+    end = START + (second + silence) * SECOND
+    recorded(folder, entry(files=(log,), start=START, end=end, state=state))
+    [unit] = dataset_units(read_dataset(folder))
+    seen = []
+    for kind in (Judge, Eager):
+        judge = kind(judging().analyzer, judging().settings)
+        landings = ticked(unit_landings(unit, "UTC", {}), judge, "lab")
+        seen.append([advice for landing in landings for advice in judge.take(landing)])
+    assert seen[0] == seen[1]
+
+
+def test_bars_between_two_clocks_are_no_silence(tmp_path: Path) -> None:
+    bars = [f" {n}%|###  | {n}/100 [00:{n:02d}<00:10, 1.00it/s]" for n in range(60)]
+    lines = [f"[{clock(0)}] starting", *bars, f"[{clock(900)}] saved", *bars[:20]]
+    log = logged(tmp_path, "7.out", lines)
+    assert _advice(only(replayed(tmp_path, entry(files=(log,), state=None)))) == []
 
 
 def test_many_rank_files_are_merged_by_time(tmp_path: Path) -> None:

@@ -99,6 +99,11 @@ def test_a_hostile_name_of_a_rule_is_shown_as_text() -> None:
     assert "[red]x[/red]\ufffd[31m" in rules
 
 
+def test_attempts_of_unknown_size_are_in_no_node_days() -> None:
+    report = score([make_attempt((), nodes=None), make_attempt()])
+    assert "0.463 node-days without 1 attempts of unknown size" in caption(to_document(report))
+
+
 def test_one_core_is_one() -> None:
     made = Provenance(corpus="c", corpus_hash="h", version="1", wall_seconds=1.0, cores=1)
     assert caption(to_document(score([]), made)).endswith("1.0 s on 1 core")

@@ -1,0 +1,97 @@
+"""A backtest that is killed at random moments, and what its results are in the end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from relume.serve.backtest.results import RESULTS_FILE, Results, UnitResult
+from relume.serve.backtest.run import Judging, Recording
+from relume.serve.live.watch import WatchSettings
+from relume.serve.offline import Analyzer
+
+_KILLED = -9
+
+
+@dataclass(slots=True)
+class Killed:
+    """What became of it.
+
+    Attributes
+    ----------
+    kills, rounds
+        Backtests that were killed; results that were brought to their end over kills.
+    lost, doubled, other
+        Units that are missing in the end, that are there twice, and whose result differs from that
+        of an undisturbed backtest.
+    """
+
+    kills: int = 0
+    rounds: int = 0
+    lost: int = 0
+    doubled: int = 0
+    other: int = 0
+
+
+def backtest(path: Path, out: Path) -> None:
+    """Replay a data set or lake into `out`, or go on with it."""
+    judging = Judging(analyzer=Analyzer(), settings=WatchSettings())
+    recording = Recording(path)
+    with Results(out, recording.about(judging)) as results:
+        recording.replay(judging, results, lambda _done, _total: None)
+
+
+def kill_backtests(path: Path, folder: Path, *, kills: int, seed: int) -> Killed:
+    """Backtest `path` again and again, killed `kills` times; compare each result in the end.
+
+    `folder` gets the results. The processes begin with everything imported, and share nothing.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    draw, found = random.Random(seed), Killed()
+    whole = context.Process(target=backtest, args=(path, folder / "whole"))
+    seconds = _timed(whole)
+    expected = _results(folder / "whole")
+    while found.kills < kills:
+        out, ended = folder / str(found.rounds), False
+        while not ended:
+            process = context.Process(target=backtest, args=(path, out))
+            process.start()
+            if found.kills < kills:
+                process.join(draw.uniform(0, seconds))
+                process.kill()
+            process.join()
+            ended = process.exitcode == 0
+            if not ended and process.exitcode != _KILLED:
+                raise RuntimeError(f"a backtest ended with code {process.exitcode}")
+            found.kills += not ended
+        found.rounds += 1
+        _compare(_results(out), expected, found)
+    return found
+
+
+def _timed(process: multiprocessing.process.BaseProcess) -> float:
+    began = time.perf_counter()
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError(f"a backtest ended with code {process.exitcode}")
+    return time.perf_counter() - began
+
+
+def _results(out: Path) -> list[UnitResult]:
+    with (out / RESULTS_FILE).open("rb") as stream:
+        return [msgspec.json.decode(line, type=UnitResult) for line in stream]
+
+
+def _compare(there: list[UnitResult], wanted: list[UnitResult], found: Killed) -> None:
+    ours = {one.unit: one for one in there}
+    theirs = {one.unit: one for one in wanted}
+    found.lost += len(theirs.keys() - ours.keys())
+    found.doubled += len(there) - len(ours)
+    found.other += sum(ours[name] != theirs.get(name) for name in ours)
