@@ -99,7 +99,7 @@ def _recorded(data: Path, folder: Path, measures: dict[str, Measure]) -> list[st
 
 def _measure(name: str, report: ScoreReport, measures: dict[str, Measure]) -> None:
     """Note what a corpus showed; what was spliced shows latency, what was recorded exposure."""
-    all_kinds = report.detection.micro
+    all_kinds = report.detection.all
     if name != SPLICED:
         measures[f"recorded_{name}_false_alarms"] = all_kinds.false_positives
         measures[f"recorded_{name}_job_days"] = round(report.false_alarms.jobs.days, 3)
