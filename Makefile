@@ -50,7 +50,7 @@ test: lint rules suite ## Run everything that CI runs
 lint: $(ENV) ## Check style, types, layers and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src/relume tests
+	$(BIN)/mypy src/relume tests notebooks
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
@@ -67,6 +67,10 @@ suite: $(ENV) ## Run the tests with branch coverage
 fmt: $(ENV) ## Format, and mend what can be mended safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: notebook
+notebook: $(ENV) ## Open the first notebook; LAKE=FOLDER shows yours
+	$(BIN)/marimo edit notebooks/first_look.py $(if $(LAKE),-- --lake $(LAKE))
 
 .PHONY: bench
 bench: $(ENV) ## Run benches, e.g. make bench BENCH="cases healthy" (without: list them)

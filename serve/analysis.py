@@ -49,13 +49,14 @@ class AttemptAnalysis:
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
         self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
+        self._shows_failure: bool | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
-        self._said = None
+        self._forget()
         self._episode.note_file(block.file)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
@@ -77,12 +78,12 @@ class AttemptAnalysis:
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
-        self._said = None
+        self._forget()
         self._episode.note_scheduler(facts)
 
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of `file` could not be read."""
-        self._said = None
+        self._forget()
         self._episode.note_lost_end(file)
 
     def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
@@ -99,9 +100,16 @@ class AttemptAnalysis:
     def shows_failure(self) -> bool:
         """Whether the verdict could be a crash or a hang: a line, the scheduler or a silence.
 
-        Costs a tenth of a verdict, and spares it while a job is well.
+        Costs a tenth of a verdict, and spares it while a job is well; nothing while nothing new
+        was fed.
         """
-        return self._episode.shows_failure or self._observed().is_silent()
+        if self._shows_failure is None:
+            self._shows_failure = self._episode.shows_failure or self._observed().is_silent()
+        return self._shows_failure
+
+    def _forget(self) -> None:
+        """Forget what was said: something new is known."""
+        self._said = self._shows_failure = None
 
     def _assess(self, *, pace: bool) -> ProgressAssessment:
         return assess(self._observed(), pace=pace)

@@ -27,8 +27,8 @@ _WAIT_SECONDS = 60
 def demo_lake(folder: Path, seeds: Sequence[int] = SEEDS) -> Path:
     """Write corpora of these seeds into a lake below `folder`, and return where that is.
 
-    The attempts of one framework and scenario are tries of one run, which get no further: so
-    failures come again.
+    The attempts of one framework and scenario that ended are tries of one run, which get no
+    further: so failures come again.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def _entries(folder: Path, labels: Sequence[Label], seed: int) -> Iterator[Attem
         kernel = sorted(logs.glob("kernel-*.log"))
         yield AttemptEntry(
             attempt=f"{CLUSTER}/{world.job_id}@{submitted}.0",
-            run=label.attempt,
+            run=None if row is None else label.attempt,
             user=Random(label.attempt).choice(_USERS),
             nodes=world.nodes,
             start=start,

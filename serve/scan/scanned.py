@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from relume.advice import Advice
+from relume.advice import Advice, Operation
 from relume.dataset import AttemptEntry
 from relume.ingest.lake import LakeReader
 from relume.models.diagnosis.scheduler import FAILED_STATES
@@ -36,7 +36,8 @@ class Scanned:
     verdict
         Null when there was nothing to judge: neither a log nor a state.
     advice
-        The newest Advice that the service would have written; null when it would have kept quiet.
+        The newest Advice that the service would have written while something could be done; null
+        when it would have kept quiet.
     start, end
         When it ran, by accounting or by the clocks of its logs (UTC microseconds); null without.
     first_step, last_step
@@ -119,7 +120,7 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
         entry=source.entry,
         run=source.run,
         verdict=_verdict(source.entry, found),
-        advice=found.findings[-1].advice if found.findings else None,
+        advice=_advice(source.entry, found),
         start=found.extent.start if is_timed else None,
         end=found.extent.end if is_timed else None,
         first_step=found.first_step,
@@ -128,6 +129,19 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
         missing=source.missing,
         skipped=skipped,
     )
+
+
+def _advice(entry: AttemptEntry, found: Replayed) -> Advice | None:
+    """Return the newest Advice; where that only says that it ended, the one from before."""
+    told = [finding.advice for finding in found.findings]
+    while (
+        len(told) > 1
+        and told[-1].operation is Operation.OBSERVE
+        and entry.end is not None
+        and told[-1].created_at >= entry.end
+    ):
+        told.pop()
+    return told[-1] if told else None
 
 
 def _files(found: Replayed) -> tuple[str, ...]:
