@@ -108,7 +108,7 @@ def _measure(name: str, report: ScoreReport, measures: dict[str, Measure]) -> No
     measures["spliced_recall"] = _share(all_kinds.recall)
     for kind in (Kind.CRASH, Kind.HANG):
         spread = report.latency.by_kind[kind].spreads()["time_to_detect"]
-        measures[f"spliced_{kind.value}s"] = spread.n + spread.missed
+        measures[f"spliced_{kind.value}_incidents"] = spread.n + spread.missed
         for quantile in ("p50", "p90", "largest"):
             value = getattr(spread, quantile)
             if value is not None:
