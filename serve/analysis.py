@@ -22,7 +22,7 @@ from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
-from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, RaisedFinder
+from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
 from relume.verdict import Verdict
 
 
@@ -150,15 +150,17 @@ class AttemptAnalysis:
         return begins_traceback
 
     def _take_raised(
-        self, raised: list[int], block: Block, parser: LineParser, before: int
+        self, raised: list[Raised], block: Block, parser: LineParser, before: int
     ) -> None:
         """Take the exceptions that tracebacks ended with, up to `before`, in the lines' order."""
-        while raised and raised[0] <= before:
-            start = heapq.heappop(raised)
+        while raised and raised[0].begin <= before:
+            start, frame = heapq.heappop(raised)
             end = block.data.find(b"\n", start)
             raw = block.data[start : min(end if end >= 0 else len(block.data), start + MAX_TEXT)]
             text = raw.decode("utf-8", "replace")
             line = parser.parse(text, block.line_at(start), block.byte_offset_at(start))
+            if frame:
+                self._episode.note_frame(line, frame)
             if self._raised is not None:
                 self._episode.add_hit(Hit(self._raised, line, {}))
 

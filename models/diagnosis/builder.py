@@ -20,6 +20,8 @@ from relume.models.signatures.hit import Hit
 
 MAX_PLACES = 1 << 17
 """Ranks whose place is remembered; more than any job that ran."""
+MAX_FRAMES = 4096
+"""Exceptions of which it is remembered where they were raised: a wave of as many ranks."""
 
 
 class EpisodeBuilder:
@@ -42,6 +44,7 @@ class EpisodeBuilder:
         self._end_time: int | None = None
         self._restarts: dict[str, int] = {}
         self._lost_ends: dict[str, None] = {}
+        self._frames: dict[tuple[str, int], str] = {}
         self.shows_failure = False
 
     def note_file(self, file: str) -> None:
@@ -94,6 +97,11 @@ class EpisodeBuilder:
         """Take that the last part of a log could not be read."""
         self._lost_ends[file] = None
 
+    def note_frame(self, line: LogLine, frame: str) -> None:
+        """Take in which code (``file.py:function``) the exception that a line names was raised."""
+        if len(self._frames) < MAX_FRAMES:
+            self._frames[line.file, line.line] = frame
+
     def last_advance(self, file: str) -> int | None:
         """Line of the last new step in `file`, null when it shows none."""
         tail = self._advances.get(file)
@@ -119,4 +127,5 @@ class EpisodeBuilder:
             ends=known,
             restarts=dict(self._restarts),
             lost_ends=tuple(self._lost_ends),
+            frames=dict(self._frames),
         )

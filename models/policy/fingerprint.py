@@ -12,9 +12,15 @@ LENGTH = 16
 COMPARED = 200
 """Characters of a root line's shape that count: long lines are cut where they become evidence."""
 
+_TOLD_BY_CODE = frozenset({"user_exception"})
+"""Causes that are many failures: a bare AssertionError says nothing but where it was raised. Others
+strike where they like: memory runs out in any function."""
+
 
 def fingerprint(verdict: Verdict) -> str:
     """Return the fingerprint of a verdict's failure: cause, rule and the shape of its root line.
+
+    Of an exception of the user's own code also the function that raised it.
 
     Two attempts with equal fingerprints failed in the same way, wherever they ran.
     """
@@ -27,7 +33,8 @@ def fingerprint(verdict: Verdict) -> str:
         "",
     )
     words = shape(text, _nodes(verdict))[:COMPARED]
-    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words)
+    code = verdict.raised_in if verdict.cause in _TOLD_BY_CODE else None
+    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words, code or "")
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 

@@ -11,6 +11,7 @@ import zstandard
 
 from attempts import DONE, RUN, XID, diagnose, kernel, later, sacct, steps
 from relume.ingest.attempts import find_attempts
+from relume.models.policy.fingerprint import fingerprint
 from relume.serve.offline import Analyzer
 from relume.verdict import Kind, Verdict
 
@@ -287,3 +288,20 @@ def test_workers_that_the_launcher_started_again_and_that_work_are_no_failure(
     verdict = diagnose(analyzer, tmp_path, job=job)
     assert verdict.kind is kind
     assert verdict.confidence < 0.7 or kind is Kind.BENIGN
+
+
+def test_bare_assertions_of_two_functions_are_two_failures(analyzer: Analyzer) -> None:
+    def failed(function: str, rank: int = 3, line: int = 7) -> str:
+        prefix = f"[rank{rank}]: "
+        log = [
+            f"{prefix}Traceback (most recent call last):",
+            f'{prefix}  File "/home/ada/run{rank}/train.py", line 90, in <module>',
+            f'{prefix}  File "/home/ada/run{rank}/train.py", line {line}, in {function}',
+            f"{prefix}AssertionError",
+        ]
+        found = analyzer.diagnose_lines("a", [*RUN, *log])
+        assert found.raised_in == f"train.py:{function}"
+        return fingerprint(found)
+
+    assert failed("step") == failed("step", rank=12, line=71)
+    assert failed("step") != failed("save")

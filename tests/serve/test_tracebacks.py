@@ -25,7 +25,8 @@ def found(*blocks: Block) -> list[tuple[int, str]]:
         if not number:
             places += finder.follow(block, len(HEAD) + 1, PARSER, PARSER.parse(HEAD, 0, 0))
         text = block.data.decode()
-        lines += [(number, text[place:].split("\n")[0]) for place in places]
+        assert {place.frame for place in places} <= {"a.py:f"}
+        lines += [(number, text[place.begin :].split("\n")[0]) for place in places]
     return lines
 
 
@@ -41,3 +42,17 @@ def test_it_ends_once() -> None:
 def test_a_traceback_without_end_is_given_up() -> None:
     assert found(block_of(HEAD, *["[rank0]: noise"] * MAX_LINES), block_of(LAST)) == []
     assert found(block_of(HEAD, "[rank4]: no exception's name"), block_of(LAST)) == []
+
+
+def test_the_innermost_frame_of_the_same_printer_says_where_it_was_raised() -> None:
+    inner = '[rank4]:   File "<frozen importlib>", line 9, in <module>'
+    other = '[rank0]:   File "/app/b.py", line 3, in g'
+    block = block_of(HEAD, *FRAMES, inner, other, "[rank4]:     ~~~^^^", LAST)
+    [place] = RaisedFinder().follow(block, len(HEAD) + 1, PARSER, PARSER.parse(HEAD, 0, 0))
+    assert place.frame == "<frozen importlib>:<module>"
+
+
+def test_a_traceback_without_frames_says_nothing_of_code() -> None:
+    block = block_of(HEAD, LAST)
+    [place] = RaisedFinder().follow(block, len(HEAD) + 1, PARSER, PARSER.parse(HEAD, 0, 0))
+    assert place.frame == ""

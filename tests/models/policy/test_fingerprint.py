@@ -69,6 +69,16 @@ def test_nodes_that_the_lines_name_are_masked() -> None:
     assert fingerprint(on("frontier")) == fingerprint(on("zeus"))
 
 
+def test_an_exception_of_user_code_is_told_by_the_function_that_raised_it() -> None:
+    def raised(place: str | None, cause: str = "user_exception") -> str:
+        return fingerprint(verdict("AssertionError", cause=cause, raised_in=place))
+
+    assert raised("train.py:step") != raised("train.py:save")
+    assert raised("train.py:step") != raised("data.py:step")
+    assert raised("train.py:step") != raised(None)
+    assert raised("train.py:step", "gpu_out_of_memory") == raised(None, "gpu_out_of_memory")
+
+
 @given(st.from_regex(r"/[a-z0-9/_-]{0,80}x", fullmatch=True))
 def test_where_a_long_line_was_cut_does_not_count(path: str) -> None:
     words = "RuntimeError: NCCL communicator was aborted, see the log of the other ranks " * 20
