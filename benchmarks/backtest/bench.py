@@ -99,7 +99,7 @@ def _recorded(data: Path, folder: Path, measures: dict[str, Measure]) -> list[st
 
 def _measure(name: str, report: ScoreReport, measures: dict[str, Measure]) -> None:
     """Note what a corpus showed; what was spliced shows latency, what was recorded exposure."""
-    all_kinds = report.detection.micro
+    all_kinds = report.detection.all
     if name != SPLICED:
         measures[f"recorded_{name}_false_alarms"] = all_kinds.false_positives
         measures[f"recorded_{name}_job_days"] = round(report.false_alarms.jobs.days, 3)
@@ -108,7 +108,7 @@ def _measure(name: str, report: ScoreReport, measures: dict[str, Measure]) -> No
     measures["spliced_recall"] = _share(all_kinds.recall)
     for kind in (Kind.CRASH, Kind.HANG):
         spread = report.latency.by_kind[kind].spreads()["time_to_detect"]
-        measures[f"spliced_{kind.value}s"] = spread.n + spread.missed
+        measures[f"spliced_{kind.value}_incidents"] = spread.n + spread.missed
         for quantile in ("p50", "p90", "largest"):
             value = getattr(spread, quantile)
             if value is not None:

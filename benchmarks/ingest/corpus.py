@@ -42,7 +42,7 @@ def make_recording(folder: Path, *, lines: int, attempts: int, seed: int = SEED)
     (folder / "logs").mkdir(parents=True)
     entries: list[AttemptEntry] = []
     node_logs: list[LogFile] = []
-    names = [name for name, fault in FAULTS.items() if fault(_world(seed, 0)).kind in LABELLED]
+    names = [name for name, fault in FAULTS.items() if _is_incident(fault(_world(seed, 0)))]
     for number in range(attempts):
         fails = number % FAULTY_EVERY == FAULTY_EVERY - 1
         fault = names[number // FAULTY_EVERY % len(names)] if fails else None
@@ -56,6 +56,11 @@ def make_recording(folder: Path, *, lines: int, attempts: int, seed: int = SEED)
         node_logs=tuple(node_logs),
     )
     return write_dataset(folder, header, entries)
+
+
+def _is_incident(ending: Ending) -> bool:
+    """Whether it is a failure of the job: what the scheduler ends has none."""
+    return ending.kind in LABELLED and ending.domain != Domain.SCHEDULER
 
 
 def _attempt(

@@ -50,32 +50,40 @@ class RecordedLog:
         pieces = timed_pieces(log.read(), LineClock(parser))
         head = next(pieces, None)
         self._pieces = pieces if head is None else chain([head], pieces)
+        self._rest: list[BlockPiece] = []
         second = None if head is None else head.second
         self.first = None if second is None else _polled(second)
-
-    def batches(self, untimed: int) -> Iterator[tuple[int, LineBatch]]:
-        """Yield its lines, once; those of a log without clocks all come at `untimed`."""
-        for piece in self._pieces:
-            time = untimed if piece.second is None else _polled(piece.second)
-            yield time, self._batch(piece.block, time)
 
     def landings(
         self, vague: Callable[[int], Landing], known: Callable[[int], Landing]
     ) -> Iterator[Timed]:
-        """Yield its lines, once; in between, what tells from when on their time isn't known.
+        """Yield the lines of which it is known when they came, once.
 
-        Both are called with that time: `vague` then, `known` when it is known again.
+        `vague` and `known` make what is told in between: from that time on nobody can tell whether
+        the log was silent, and from then on it is clear again.
         """
         is_vague = False
         for piece in self._pieces:
-            time = _polled(piece.second or 0)
+            if piece.second is None:
+                if piece.block is not None:
+                    self._rest.append(piece.block)
+                continue
+            time = _polled(piece.second)
+            if piece.block is None:
+                is_vague = True
+                yield time, vague(time)
+                continue
             if is_vague:
                 is_vague = False
                 yield time, known(time)
             yield time, self._batch(piece.block, time)
-            if piece.is_vague:
-                is_vague = True
-                yield time, vague(time)
+
+    def rest(self, time: int) -> Iterator[Timed]:
+        """Yield, once and as of `time`, the lines of which nobody knows when they came."""
+        blocks = (piece.block for piece in self._pieces)  # of a log without clocks: all
+        for block in chain(self._rest, blocks):
+            if block is not None:
+                yield time, self._batch(block, time)
 
     def _batch(self, piece: BlockPiece, time: int) -> LineBatch:
         return LineBatch(
@@ -104,7 +112,7 @@ def node_batches(
         if piece.second is None:
             return
         time = _polled(piece.second)
-        if time >= begin:
+        if time >= begin and piece.block is not None:
             yield (
                 time,
                 LineBatch(

@@ -6,6 +6,7 @@ behind (ranks that print into one file are not in step) came when it stands in t
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from statistics import median
@@ -24,6 +25,8 @@ FEW_LINES = 10
 SOON_SECONDS = 10
 USUAL_GAPS = 32
 """Short gaps of which the median is what is usual."""
+MAX_HELD = 8 << 20
+"""Bytes of lines that wait for the next clock; of more, what came first is told at once."""
 MAX_KNOWN = 4096
 """Clock texts remembered: lines of one second mostly repeat them."""
 
@@ -73,60 +76,134 @@ class LineClock:
 class Piece(NamedTuple):
     """Lines of one second.
 
-    `second` is null in a log without clocks. `is_vague` says that so many lines without a clock
-    follow the last one with a clock that nobody can tell when, before the next clock, they came.
+    Attributes
+    ----------
+    second
+        Null where nobody can tell: of all lines of a log without clocks, and of those at its end
+        that came so long after the last clock that they don't belong to it.
+    block
+        The lines. Null says that after this second more came, before the next piece's at the
+        latest: there is no silence to be seen in between.
     """
 
     second: int | None
-    block: BlockPiece
-    is_vague: bool = False
+    block: BlockPiece | None
 
 
 def timed_pieces(blocks: Iterable[Block], clock: LineClock) -> Iterator[Piece]:
     """Yield the lines of a log in its order; seconds never go back.
 
-    Lines before the first clock have that of the first. In a log whose first block has no clock
-    nothing has one: null. A clock that is `LEAP_SECONDS` ahead is believed when the next one says
-    so, too.
+    Lines before the first clock have that of the first. Lines after a clock are of its second, up
+    to as many as usually follow one; what comes after them is told with the next clock, when it
+    had come at the latest. In a log whose first block has no clock nothing has one. A clock that is
+    `LEAP_SECONDS` ahead is believed when the next one says so, too.
+
+    Holds at most `MAX_HELD` bytes beside a block.
     """
-    now: int | None = None
-    leap: int | None = None
-    has_clock: bool | None = None
-    scan = _Scan(clock)
-    for block in blocks:
-        if has_clock is False:
+    cutter = _Cutter(clock)
+    for number, block in enumerate(blocks):
+        if number and cutter.now is None:
             yield Piece(None, BlockPiece(block, 0, len(block.data)))
-            continue
-        start = 0
+        else:
+            yield from cutter.take(block)
+    yield from cutter.rest()
+
+
+class _Cutter:
+    """Cuts blocks where the second changes, and keeps back what waits for the next clock.
+
+    Attributes
+    ----------
+    now
+        The latest second; null before the first clock.
+    """
+
+    def __init__(self, clock: LineClock) -> None:
+        self.now: int | None = None
+        self._leap: int | None = None
+        self._held: list[BlockPiece] = []
+        self._scan = _Scan(clock)
+
+    def take(self, block: Block) -> Iterator[Piece]:
+        """Yield what of a block, and of what was kept back, has its second now."""
+        start, scan = 0, self._scan
+        scan.begin(is_vague=bool(self._held))
         for position, second in scan.clocks(block.data):
-            if now is None:
-                now = second
-            elif second > now + LEAP_SECONDS and (leap is None or second < leap):
-                leap = second
+            before, self.now = self.now, second if self.now is None else self.now
+            if self._is_leap(second):
                 continue
-            leap = None
-            if second > now:
-                if position > start:
-                    yield Piece(now, BlockPiece(block, start, position), scan.is_vague())
-                scan.learn(second - now)
-                start, now = position, second
-            scan.unclocked = 0
-        has_clock = now is not None
+            if before is not None and second > before:
+                yield from self._move(block, start, position, second)
+                start = position
+            yield from self._let_go()  # of the same second after all
+            scan.clocked()
+        cut = len(block.data) if self.now is None else scan.vague_at
         if start < len(block.data):
-            yield Piece(now, BlockPiece(block, start, len(block.data)), scan.is_vague())
+            yield from self._keep_back(block, start, max(start, cut))
+
+    def rest(self) -> Iterator[Piece]:
+        """Yield what still waits at the end of the log."""
+        return (Piece(None, one) for one in self._held)
+
+    def _is_leap(self, second: int) -> bool:
+        """Whether a clock is too far ahead to be believed, as long as it is the only one."""
+        is_far = second > (self.now or second) + LEAP_SECONDS
+        is_new = is_far and (self._leap is None or second < self._leap)
+        self._leap = second if is_new else None
+        return is_new
+
+    def _move(self, block: Block, start: int, position: int, second: int) -> Iterator[Piece]:
+        """Yield the lines before `position`, where a new second begins."""
+        cut = min(self._scan.vague_at, position)
+        if cut > start:
+            yield Piece(self.now, BlockPiece(block, start, cut))
+        if cut < position and not self._held:
+            yield Piece(self.now, None)
+        self._scan.learn(second - (self.now or second))
+        self.now = second
+        yield from self._let_go()
+        if cut < position:
+            yield Piece(second, BlockPiece(block, cut, position))
+
+    def _keep_back(self, block: Block, start: int, cut: int) -> Iterator[Piece]:
+        """Yield the lines at the end of a block, up to where they belong to no second any more."""
+        size = len(block.data)
+        if min(cut, size) > start:
+            yield Piece(self.now, BlockPiece(block, start, min(cut, size)))
+        if cut < size:
+            if not self._held:
+                yield Piece(self.now, None)
+            self._held.append(BlockPiece(block, cut, size))
+        if sum(len(one.data) for one in self._held) > MAX_HELD:
+            yield from self._let_go()
+
+    def _let_go(self) -> Iterator[Piece]:
+        held, self._held = self._held, []
+        return (Piece(self.now, one) for one in held)
 
 
 class _Scan:
-    """Finds the clocks of a log, and counts the lines without one since the last.
+    """Finds the clocks of a log, and where lines begin that are too far behind the last one.
 
     What follows a line with a clock (a traceback, what each rank adds) was written with it; how
     many lines that usually are is learned where the next clock comes soon.
+
+    Attributes
+    ----------
+    vague_at
+        Where in the block the lines begin, after the last clock, of which nobody can tell when they
+        came; past its end when there are none.
     """
 
     def __init__(self, clock: LineClock) -> None:
         self._clock = clock
         self._usual: deque[int] = deque(maxlen=USUAL_GAPS)
-        self.unclocked = 0
+        self._unclocked = 0
+        self.vague_at = sys.maxsize
+
+    def begin(self, *, is_vague: bool) -> None:
+        """Begin a block; whether its first lines are too far behind the last clock already."""
+        self.vague_at = 0 if is_vague else sys.maxsize
 
     def clocks(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield where it starts, and its second, of each line that has a clock."""
@@ -135,17 +212,22 @@ class _Scan:
             end = data.find(b"\n", start)
             end = size if end < 0 else end
             second = second_of(data[start : min(end, start + LOOKED_AT)])
-            if second is None:
-                self.unclocked += 1
-            else:
+            if second is not None:
                 yield start, second
+            else:
+                self._unclocked += 1
+                if self._unclocked > FEW_LINES and self.vague_at > start and self._is_vague():
+                    self.vague_at = start
             start = end + 1
 
-    def is_vague(self) -> bool:
-        """Whether more lines without a clock came than those that belong to the last one."""
-        return self.unclocked > max(FEW_LINES, 2 * median(self._usual or (0,)))
+    def clocked(self) -> None:
+        """Take that the last line has a clock that counts."""
+        self._unclocked, self.vague_at = 0, sys.maxsize
 
     def learn(self, seconds: int) -> None:
         """Take that the next clock came so many seconds after the last one."""
         if seconds <= SOON_SECONDS:
-            self._usual.append(self.unclocked)
+            self._usual.append(self._unclocked)
+
+    def _is_vague(self) -> bool:
+        return self._unclocked > 2 * median(self._usual or (0,))

@@ -3,6 +3,7 @@
 What a service would have seen each second: the scheduler says that an attempt runs, lines come in
 the second of their clock, the scheduler says how it ended, its logs are read up. A log without any
 clock has an order, but no time: it comes as a whole at the attempt's end, and no silence is judged.
+So does what stands at the end of a log, too far behind its last clock.
 """
 
 from __future__ import annotations
@@ -70,14 +71,14 @@ def attempt_landings(source: AttemptSource, zone: str, extent: Extent) -> Iterat
         at = max(time, extent.start)
         if entry.end is not None and at > entry.end and not ended:
             ended, extent.end = True, entry.end
-            yield from _end(source, silent, extent.end)
+            yield from _end(source, opened, extent.end)
         if not ended:
             extent.end = at
         last = max(last, at)
         yield at, landing
     if not ended:
         extent.end = max(extent.start, extent.end if entry.end is None else entry.end)
-        yield from _end(source, silent, extent.end)
+        yield from _end(source, opened, extent.end)
     if entry.state != _RUNNING:
         yield from _read_up(source, max(last, extent.end))
 
@@ -141,10 +142,10 @@ def _opening(source: AttemptSource, zone: str) -> int:
     return next(attempt_landings(source, zone, Extent()))[0]
 
 
-def _end(source: AttemptSource, silent: list[RecordedLog], time: int) -> Iterator[Timed]:
-    """What comes at the end of the attempt: logs without clocks, and the scheduler's word."""
-    for log in silent:
-        yield from log.batches(time)
+def _end(source: AttemptSource, logs: list[RecordedLog], time: int) -> Iterator[Timed]:
+    """What comes at the end of the attempt: lines of no known time, and the scheduler's word."""
+    for log in logs:
+        yield from log.rest(time)
     state = source.entry.state
     if state == _RUNNING:  # from here on nobody looked: that is no silence
         yield time, _status(source, Health.UNKNOWN, RECORDING_ENDS, time)

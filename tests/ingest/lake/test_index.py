@@ -26,7 +26,7 @@ from relume.ingest.lake import (
     Landing,
     LineBatch,
     MissingSegmentError,
-    writer,
+    buffers,
 )
 from relume.verdict import Health
 
@@ -105,7 +105,7 @@ def test_what_has_neither_attempt_nor_node_is_nobodys(tmp_path: Path) -> None:
 def test_the_index_says_which_batches_stand_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "FLUSH_BYTES", 1)
+    monkeypatch.setattr(buffers, "FLUSH_BYTES", 1)
     reader = land(tmp_path, [lines("a", A), lines("b", B)], [lines("c", A), started(B)])
     index = reader.index()
     assert [

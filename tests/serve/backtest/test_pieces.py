@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,8 @@ from relume.ingest.blocks import Block, BlockAssembler, blocks_of_lines
 from relume.ingest.loglines import LineParser
 from relume.serve.backtest.pieces import LineClock, timed_pieces
 
+BASE = 1_772_582_400
+"""2026-03-04, midnight."""
 FORMS = (
     "[{date} {time},{ms:03d}] [INFO] step {n}",
     "{date}T{time}.{ms:03d}Z step {n}",
@@ -41,6 +44,7 @@ def times(blocks: list[Block]) -> list[tuple[int | None, str]]:
     return [
         (piece.second, text)
         for piece in timed_pieces(blocks, LineClock(parser))
+        if piece.block is not None
         for text in piece.block.data.decode().splitlines()
     ]
 
@@ -50,8 +54,9 @@ def test_every_line_comes_once_in_order_and_time_never_goes_back(text: list[str]
     found = times(cut(text, 1 << 20))
     assert [one for _, one in found] == text
     seconds = [second for second, _ in found]
-    assert None not in seconds or set(seconds) == {None}
-    assert seconds == sorted(seconds, key=lambda second: second or 0)
+    timed = [second for second in seconds if second is not None]
+    assert seconds == [*timed, *[None] * (len(seconds) - len(timed))]
+    assert timed == sorted(timed)
 
 
 @given(lines)
@@ -73,28 +78,36 @@ def test_blocks_don_t_matter_once_a_clock_was_seen(text: list[str], size: int) -
 def test_lines_of_one_second_are_one_piece() -> None:
     text = [line(FORMS[0], second, n) for second in (5, 5, 6, 9) for n in range(2)]
     pieces = list(timed_pieces(blocks_of_lines(text, "log"), LineClock(LineParser("log"))))
-    base = 1_772_582_400
-    assert [piece.second for piece in pieces] == [base + 5, base + 6, base + 9]
-    assert [piece.block.line_at(0) for piece in pieces] == [0, 4, 6]
-    assert not any(piece.is_vague for piece in pieces)
+    assert [piece.second for piece in pieces] == [BASE + 5, BASE + 6, BASE + 9]
+    blocks = [piece.block for piece in pieces]
+    assert [block and block.line_at(0) for block in blocks] == [0, 4, 6]
 
 
-def test_when_many_lines_without_a_clock_came_is_vague() -> None:
+@pytest.mark.parametrize("size", [1 << 20, 200])
+def test_lines_far_behind_a_clock_come_with_the_next_one(size: int) -> None:
     bars = [f"{n}%|####| {n}/100" for n in range(40)]
     clocked = [line(FORMS[0], second, 0) for second in (5, 905, 906)]
-    text = [clocked[0], *bars, clocked[1], *bars[:5], clocked[2]]
-    for size in (1 << 20, 200):
-        pieces = list(timed_pieces(cut(text, size), LineClock(LineParser("log"))))
-        vague = {piece.second for piece in pieces if piece.is_vague}
-        assert vague == {1_772_582_405}
+    text = [clocked[0], *bars, clocked[1], *bars[:5], clocked[2], *bars[:15]]
+    found = times(cut(text, size))
+    assert [one for _, one in found] == text
+    seconds = [second and second - BASE for second, _ in found]
+    assert seconds == [5] * 11 + [905] * 36 + [906] * 11 + [None] * 5
+
+
+def test_between_a_clock_and_lines_far_behind_it_is_no_silence() -> None:
+    bars = [f"{n}%|####| {n}/100" for n in range(40)]
+    text = [line(FORMS[0], 5, 0), *bars, line(FORMS[0], 905, 0)]
+    pieces = timed_pieces(cut(text, 1 << 20), LineClock(LineParser("log")))
+    told = [(piece.second, piece.block is None) for piece in pieces]
+    assert told == [(BASE + 5, False), (BASE + 5, True), (BASE + 905, False), (BASE + 905, False)]
 
 
 def test_what_each_rank_adds_to_a_step_is_of_its_time() -> None:
     text = []
     for second in (5, 7, 9, 909):
         text += [line(FORMS[0], second, 0), *(f"rank {n} memory 3 GiB" for n in range(64))]
-    pieces = timed_pieces(cut(text, 1 << 20), LineClock(LineParser("log")))
-    assert [piece.is_vague for piece in pieces] == [True, False, False, False]
+    seconds = [second and second - BASE for second, _ in times(cut(text, 1 << 20))]
+    assert seconds == [5] * 11 + [7] * (54 + 65) + [9] * 65 + [909] * 65
 
 
 def test_lines_before_the_first_clock_have_its_time() -> None:
