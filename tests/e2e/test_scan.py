@@ -65,6 +65,9 @@ def test_failed_jobs_of_a_live_cluster(slurm: SlurmLab, reader: SlurmReader, cal
         (fine, "COMPLETED"),
     ):
         in_accounting(reader, job_id, state)
+    # Accounting has the end of a quick job before what it was submitted as: "allocation" till then.
+    named = ("sacct", "-nPX", "-oJobName", "-j", failed)
+    wait_until(lambda: slurm.run(*named).strip() == "a|b", what="the job's name in accounting")
     calls.write_text("")
 
     asked = f"-j{failed},{silent},{elsewhere},{fine}"
