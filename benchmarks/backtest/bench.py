@@ -6,23 +6,17 @@ spliced attempt never happened.
 
 from __future__ import annotations
 
-import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from relume import __version__
 from relume.benchmarks.backtest.kills import kill_backtests
 from relume.benchmarks.backtest.recorded import HEALTHY, SPLICED, scored
-from relume.benchmarks.ingest.bench import import_by_command
+from relume.benchmarks.commands import run_relume
+from relume.benchmarks.ingest.bench import import_by_command, mb_per_cpu_second
 from relume.benchmarks.ingest.corpus import SEED, make_recording
 from relume.benchmarks.ingest.room import require_room
-from relume.benchmarks.machine import describe
+from relume.benchmarks.machine import Usage, describe
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.models.scoring.intervals import Proportion
@@ -30,7 +24,6 @@ from relume.models.scoring.score import ScoreReport
 from relume.serve.backtest.run import Judging
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-from relume.verdict import Kind
 
 LINES, QUICK_LINES = 10_000_000, 1_000_000
 LINES_AN_ATTEMPT = 100_000
@@ -44,16 +37,6 @@ _BARS = {f"recorded_{name}_false_alarms": Bar("==", 0) for name in HEALTHY} | {
     "doubled_results": Bar("==", 0),
     "other_results": Bar("==", 0),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Backtested:
-    """One run of the command over a lake."""
-
-    document: dict[str, Any]
-    cpu_seconds: float
-    wall_seconds: float
-    peak_rss_bytes: int
 
 
 def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
@@ -93,26 +76,30 @@ def _recorded(data: Path, folder: Path, measures: dict[str, Measure]) -> list[st
     for name in (*HEALTHY, SPLICED):
         recording, report = scored(name, data, folder, judging)
         digests.append(f"{name} {recording.digest()}")
-        _measure(name, report, measures)
+        measures |= measures_of(name, report)
     return digests
 
 
-def _measure(name: str, report: ScoreReport, measures: dict[str, Measure]) -> None:
-    """Note what a corpus showed; what was spliced shows latency, what was recorded exposure."""
-    all_kinds = report.detection.all
+def measures_of(name: str, report: ScoreReport) -> dict[str, Measure]:
+    """Return what a corpus showed; what was spliced shows latency, what was recorded exposure."""
+    total = report.detection.all
     if name != SPLICED:
-        measures[f"recorded_{name}_false_alarms"] = all_kinds.false_positives
-        measures[f"recorded_{name}_job_days"] = round(report.false_alarms.jobs.days, 3)
-        return
-    measures["spliced_precision"] = _share(all_kinds.precision)
-    measures["spliced_recall"] = _share(all_kinds.recall)
-    for kind in (Kind.CRASH, Kind.HANG):
-        spread = report.latency.by_kind[kind].spreads()["time_to_detect"]
+        return {
+            f"recorded_{name}_false_alarms": total.false_positives,
+            f"recorded_{name}_job_days": round(report.false_alarms.jobs.days, 3),
+        }
+    measures: dict[str, Measure] = {
+        "spliced_precision": _share(total.precision),
+        "spliced_recall": _share(total.recall),
+    }
+    for kind, latency in sorted(report.latency.by_kind.items()):
+        spread = latency.spreads()["time_to_detect"]
         measures[f"spliced_{kind.value}_incidents"] = spread.n + spread.missed
         for quantile in ("p50", "p90", "largest"):
             value = getattr(spread, quantile)
             if value is not None:
                 measures[f"spliced_{kind.value}_{quantile}_seconds"] = round(value, 2)
+    return measures
 
 
 def _share(share: Proportion) -> Measure:
@@ -120,40 +107,27 @@ def _share(share: Proportion) -> Measure:
     return {"value": round(share.value or 0.0, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
-def _large(folder: Path, lines: int, measures: dict[str, Measure]) -> Backtested:
+def _large(folder: Path, lines: int, measures: dict[str, Measure]) -> Usage:
     """Import a large recording, and backtest the lake, each by its command."""
     source, lake = folder / "large", folder / "lake"
     make_recording(source, lines=lines, attempts=lines // LINES_AN_ATTEMPT)
     imported = import_by_command(source, lake)
-    found = backtest_by_command(lake, source)
+    found = run_relume("backtest", str(lake), "--labels", str(source))
     detection = found.document["detection"]["micro"]
     measures |= {
-        "import_mb_per_cpu_second": round(imported.mb_per_cpu_second, 1),
-        "import_peak_rss_bytes": imported.peak_rss_bytes,
-        "lake_lines": imported.record["lines"],
+        "import_mb_per_cpu_second": round(mb_per_cpu_second(imported), 1),
+        "import_peak_rss_bytes": imported.usage.peak_rss_bytes,
+        "lake_lines": imported.document["lines"],
         "lake_attempts": found.document["counts"]["attempts"],
         "lake_job_days": round(found.document["false_alarms"]["job_days"], 1),
-        "lake_lines_per_cpu_second": round(imported.record["lines"] / found.cpu_seconds),
-        "lake_wall_seconds": round(found.wall_seconds, 1),
-        "peak_rss_bytes": found.peak_rss_bytes,
+        "lake_lines_per_cpu_second": round(imported.document["lines"] / found.usage.cpu_seconds),
+        "lake_wall_seconds": round(found.usage.wall_seconds, 1),
+        "peak_rss_bytes": found.usage.peak_rss_bytes,
         "simulated_found": detection["true_positives"],
         "simulated_missed": detection["misses"],
         "simulated_false_alarms": detection["false_positives"],
     }
-    return found
-
-
-def backtest_by_command(lake: Path, labels: Path) -> Backtested:
-    """Backtest a lake by the command, in a process of its own; its start counts too."""
-    command = [sys.executable, "-m", "relume", "backtest", str(lake), "--labels", str(labels)]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    process = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE)
-    output, _ = process.communicate()
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if process.returncode:
-        raise RuntimeError(f"relume backtest ended with code {process.returncode}")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Backtested(json.loads(output), cpu, wall, after.ru_maxrss * 1024)
+    return found.usage
 
 
 def _killed(folder: Path, kills: int, measures: dict[str, Measure]) -> None:

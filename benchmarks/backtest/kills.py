@@ -6,16 +6,16 @@ import multiprocessing
 import random
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from relume.benchmarks.killing import forkserver, run_over_kills
 from relume.serve.backtest.results import RESULTS_FILE, Results, UnitResult
 from relume.serve.backtest.run import Judging, Recording
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-
-_KILLED = -9
 
 
 @dataclass(slots=True)
@@ -51,37 +51,25 @@ def kill_backtests(path: Path, folder: Path, *, kills: int, seed: int) -> Killed
 
     `folder` gets the results. The processes begin with everything imported, and share nothing.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    draw, found = random.Random(seed), Killed()
-    whole = context.Process(target=backtest, args=(path, folder / "whole"))
-    seconds = _timed(whole)
+    context, draw, found = forkserver(__name__), random.Random(seed), Killed()
+
+    def start(out: Path) -> multiprocessing.process.BaseProcess:
+        return context.Process(target=backtest, args=(path, out))
+
+    began = time.perf_counter()
+    run_over_kills(partial(start, folder / "whole"), at_most=0, seconds=lambda: 0.0)
+    seconds = time.perf_counter() - began
     expected = _results(folder / "whole")
     while found.kills < kills:
-        out, ended = folder / str(found.rounds), False
-        while not ended:
-            process = context.Process(target=backtest, args=(path, out))
-            process.start()
-            if found.kills < kills:
-                process.join(draw.uniform(0, seconds))
-                process.kill()
-            process.join()
-            ended = process.exitcode == 0
-            if not ended and process.exitcode != _KILLED:
-                raise RuntimeError(f"a backtest ended with code {process.exitcode}")
-            found.kills += not ended
+        out = folder / str(found.rounds)
+        found.kills += run_over_kills(
+            partial(start, out),
+            at_most=kills - found.kills,
+            seconds=lambda: draw.uniform(0, seconds),
+        )
         found.rounds += 1
-        _compare(_results(out), expected, found)
+        compare(_results(out), expected, found)
     return found
-
-
-def _timed(process: multiprocessing.process.BaseProcess) -> float:
-    began = time.perf_counter()
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise RuntimeError(f"a backtest ended with code {process.exitcode}")
-    return time.perf_counter() - began
 
 
 def _results(out: Path) -> list[UnitResult]:
@@ -89,7 +77,8 @@ def _results(out: Path) -> list[UnitResult]:
         return [msgspec.json.decode(line, type=UnitResult) for line in stream]
 
 
-def _compare(there: list[UnitResult], wanted: list[UnitResult], found: Killed) -> None:
+def compare(there: list[UnitResult], wanted: list[UnitResult], found: Killed) -> None:
+    """Add to `found` what is other in `there` than in an undisturbed backtest, in any order."""
     ours = {one.unit: one for one in there}
     theirs = {one.unit: one for one in wanted}
     found.lost += len(theirs.keys() - ours.keys())

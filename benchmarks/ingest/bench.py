@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from relume import __version__
+from relume.benchmarks.commands import Ran, run_relume
 from relume.benchmarks.ingest.corpus import SEED, make_recording
 from relume.benchmarks.ingest.kills import kill_imports
 from relume.benchmarks.ingest.room import require_room
@@ -44,21 +38,6 @@ _BARS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """One run of the command: what it says, its CPU and wall seconds, its largest memory."""
-
-    record: dict[str, Any]
-    cpu_seconds: float
-    wall_seconds: float
-    peak_rss_bytes: int
-
-    @property
-    def mb_per_cpu_second(self) -> float:
-        """Text, uncompressed, per CPU-second of the whole command."""
-        return float(self.record["text_bytes"]) / 1e6 / self.cpu_seconds
-
-
 def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     """Run it; `data` is not used."""
     del data
@@ -76,20 +55,20 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         killed = kill_imports(folder / "small", folder / "kills", kills=kills, seed=SEED)
     reference = reference_rate()
     slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
-    text_bytes = imported.record["text_bytes"]
+    text_bytes = imported.document["text_bytes"]
     return BenchResult(
         id="ingest-quick" if quick else "ingest",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated logs", "hash": f"seed {SEED}", "lines": lines},
         measures={
-            "mb_per_cpu_second": round(imported.mb_per_cpu_second, 1),
-            "lines_per_cpu_second": round(imported.record["lines"] / imported.cpu_seconds),
-            "mb_per_second": round(text_bytes / 1e6 / imported.wall_seconds, 1),
-            "lines": imported.record["lines"],
+            "mb_per_cpu_second": round(mb_per_cpu_second(imported), 1),
+            "lines_per_cpu_second": round(imported.document["lines"] / imported.usage.cpu_seconds),
+            "mb_per_second": round(text_bytes / 1e6 / imported.usage.wall_seconds, 1),
+            "lines": imported.document["lines"],
             "text_bytes": text_bytes,
             "lake_bytes": size,
-            "peak_rss_bytes": imported.peak_rss_bytes,
+            "peak_rss_bytes": imported.usage.peak_rss_bytes,
             "kills": killed.kills,
             "lakes_over_kills": killed.rounds,
             "torn_segments": killed.torn_segments,
@@ -99,20 +78,18 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
             "reference_memchr_mb_per_cpu_second": round(reference),
         },
         bars={**_BARS, "lines": Bar(">=", lines), "kills": Bar(">=", kills)},
-        cpu_seconds=imported.cpu_seconds,
-        wall_seconds=imported.wall_seconds,
-        peak_rss_bytes=imported.peak_rss_bytes,
+        cpu_seconds=imported.usage.cpu_seconds,
+        wall_seconds=imported.usage.wall_seconds,
+        peak_rss_bytes=imported.usage.peak_rss_bytes,
         void="the machine was slower than 70 % of the reference" if slow else None,
     )
 
 
-def import_by_command(source: Path, lake: Path) -> Imported:
+def import_by_command(source: Path, lake: Path) -> Ran:
     """Import a data set by the command, in a process of its own; its start counts too."""
-    command = [sys.executable, "-m", "relume", "lake", "import", str(source)]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        [*command, "--lake", str(lake), "--json"], check=True, stdout=subprocess.PIPE
-    )
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Imported(json.loads(done.stdout), cpu, wall, after.ru_maxrss * 1024)
+    return run_relume("lake", "import", str(source), "--lake", str(lake))
+
+
+def mb_per_cpu_second(imported: Ran) -> float:
+    """Text, uncompressed, per CPU-second of the whole command."""
+    return float(imported.document["text_bytes"]) / 1e6 / imported.usage.cpu_seconds

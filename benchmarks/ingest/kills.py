@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from relume.benchmarks.killing import forkserver, run_over_kills
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeError, LakeReader, LakeWriter
 from relume.ingest.lake.segments import check_segment
@@ -18,7 +19,6 @@ from relume.ingest.lake.segments import check_segment
 COMMIT_BYTES = 1 << 20
 """Smaller than in use, so that there is something to tear."""
 MAX_WAIT_SECONDS = 0.4
-_KILLED = -9
 
 
 @dataclass(slots=True)
@@ -56,26 +56,21 @@ def kill_imports(source: Path, folder: Path, *, kills: int, seed: int) -> Killed
 
     `folder` gets the lakes. The processes begin with everything imported, and share nothing.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    draw, found = random.Random(seed), Killed()
+    context, draw, found = forkserver(__name__), random.Random(seed), Killed()
     bring(source, folder / "whole")
     expected = tables_of(folder / "whole")
     while found.kills < kills:
         lake = folder / str(found.rounds)
-        ended = False
-        while not ended:
-            process = context.Process(target=bring, args=(source, lake))
-            process.start()
-            if found.kills < kills:
-                process.join(draw.uniform(0, MAX_WAIT_SECONDS))
-                process.kill()
-            process.join()
-            ended = process.exitcode == 0
-            if not ended and process.exitcode != _KILLED:
-                raise RuntimeError(f"an import ended with code {process.exitcode}")
-            found.kills += not ended
+
+        def count_torn(lake: Path = lake) -> None:
             found.torn_segments += torn(lake)
+
+        found.kills += run_over_kills(
+            partial(context.Process, target=bring, args=(source, lake)),
+            at_most=kills - found.kills,
+            seconds=lambda: draw.uniform(0, MAX_WAIT_SECONDS),
+            after_kill=count_torn,
+        )
         found.rounds += 1
         compare(lake, expected, found)
     return found

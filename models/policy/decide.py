@@ -12,14 +12,13 @@ from relume.advice import Budget, Operation
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.repeats import streaks, with_progress
 from relume.models.policy.view import Decision, Guard, PastAttempt, Policy, PolicyView
+from relume.slurm.job import UNKNOWN_STATE
 from relume.verdict import Domain, Kind, Retry
 
 _NOT_FAILURES = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED"})
 """Ends that are no failures: the scheduler's or a person's decision, or success."""
 CONFIRMED_HANG_RULE = "actionable_gap"
 """Rule of the hang detector whose verdicts are confirmed by time or a second signal."""
-UNKNOWN_STATE = "UNKNOWN"
-"""Of an attempt that is over and of whose end the scheduler says nothing (any more)."""
 _SLURM_REQUEUES = frozenset({"NODE_FAIL"})
 """Slurm requeues these itself."""
 

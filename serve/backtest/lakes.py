@@ -12,8 +12,8 @@ from relume.ingest.blocks import Block
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.index import LakeIndex, Selection, logs_in
 from relume.ingest.lake.segments import TABLES
-from relume.models.policy.decide import UNKNOWN_STATE
 from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
+from relume.slurm.job import UNKNOWN_STATE
 
 _LINES, _TICKS, _SCHEDULER = TABLES[LogLine], TABLES[Tick], TABLES[SchedulerEvent]
 _RUNNING = "RUNNING"

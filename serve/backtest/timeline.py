@@ -9,16 +9,14 @@ So does what stands at the end of a log, too far behind its last clock.
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.dataset import AttemptEntry
 from relume.events import SchedulerEvent, SourceStatus
 from relume.identity import AttemptId
-from relume.models.policy.decide import UNKNOWN_STATE
+from relume.ingest.datasets.scheduler import RUNNING, end_state, scheduler_event
 from relume.serve.backtest.logs import SOURCE, RecordedLog, Timed, node_batches
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.live.judge import LOG_ENDED, log_source
@@ -30,7 +28,6 @@ FEW_CLOCKS = "many lines without a clock: nobody can tell when they came"
 LOST_END = "its end is damaged and can't be read"
 RECORDING_ENDS = "the recording ends, and the attempt goes on"
 NO_LOG = "it left no log that can be read"
-_RUNNING = "RUNNING"
 
 
 @dataclass(slots=True)
@@ -62,7 +59,7 @@ def attempt_landings(source: AttemptSource, zone: str, extent: Extent) -> Iterat
     # Where the scheduler tells only one of both times, an attempt without clocks is a moment.
     known = (one for one in (entry.start, first, entry.end) if one is not None)
     extent.start = extent.end = last = next(known, key.first_submit_time)
-    yield extent.start, _event(source, _RUNNING, extent.start)
+    yield extent.start, _event(source, RUNNING, extent.start)
     for log in silent:
         yield extent.start, _status(source, Health.UNKNOWN, NO_CLOCK, extent.start, log.log.name)
     ended = False
@@ -79,7 +76,7 @@ def attempt_landings(source: AttemptSource, zone: str, extent: Extent) -> Iterat
     if not ended:
         extent.end = max(extent.start, extent.end if entry.end is None else entry.end)
         yield from _end(source, opened, extent.end)
-    if entry.state != _RUNNING:
+    if entry.state != RUNNING:
         yield from _read_up(source, max(last, extent.end))
 
 
@@ -146,11 +143,10 @@ def _end(source: AttemptSource, logs: list[RecordedLog], time: int) -> Iterator[
     """What comes at the end of the attempt: lines of no known time, and the scheduler's word."""
     for log in logs:
         yield from log.rest(time)
-    state = source.entry.state
-    if state == _RUNNING:  # from here on nobody looked: that is no silence
+    if source.entry.state == RUNNING:  # from here on nobody looked: that is no silence
         yield time, _status(source, Health.UNKNOWN, RECORDING_ENDS, time)
     else:
-        yield time, _event(source, state or UNKNOWN_STATE, time)
+        yield time, _event(source, end_state(source.entry), time)
 
 
 def _landings(source: AttemptSource, log: RecordedLog) -> Iterator[Timed]:
@@ -172,30 +168,7 @@ def _read_up(source: AttemptSource, time: int) -> Iterator[Timed]:
 
 
 def _event(source: AttemptSource, state: str, time: int) -> SchedulerEvent:
-    entry, over = source.entry, state != _RUNNING
-    return SchedulerEvent(
-        source=SOURCE,
-        cluster=AttemptId.parse(entry.attempt).job_key.cluster,
-        event_time=time,
-        observed_at=time,
-        attempt=entry.attempt,
-        state=state.partition(" ")[0],
-        nodes=entry.nodes,
-        exit_code=entry.exit_code if over else None,
-        signal=entry.signal if over else None,
-        reason=entry.reason if over else None,
-        time_limit_seconds=entry.time_limit_seconds,
-        comment=_comment(entry),
-        user=entry.user,
-        num_nodes=len(entry.nodes) or None,
-    )
-
-
-def _comment(entry: AttemptEntry) -> str | None:
-    """The job's own, or one that names the run of the data set: it is how runs are told."""
-    if entry.comment is not None or entry.run is None:
-        return entry.comment
-    return json.dumps({"relume": {"run": entry.run}})
+    return scheduler_event(source.entry, state, time, source=SOURCE, observed_at=time)
 
 
 def _status(

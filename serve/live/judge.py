@@ -13,14 +13,13 @@ from relume.advice import Advice, Mode
 from relume.events import SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
-from relume.models.policy.decide import UNKNOWN_STATE
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import ENDED_STATES
+from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
 LOG_ENDED = "read to its end"
