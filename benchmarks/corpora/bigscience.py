@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from relume.benchmarks.corpora.common import attempt_name, find_files
+from relume.benchmarks.corpora.common import attempt_name, find_files, nodes_in_name
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile
 from relume.ingest.datasets import Dataset, write_dataset
 
@@ -54,6 +54,7 @@ def _entry(path: Path, number: int) -> AttemptEntry:
     return AttemptEntry(
         attempt=attempt_name(FOLDER, found[1] if found else number),
         name=f"{path.parent.name}/{path.stem}",
+        num_nodes=nodes_in_name(path.stem),
         state=_STATES.get(found[1]) if found else None,
         files=(LogFile(path=str(path.absolute())),),
         incidents=(),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from relume.errors import InputError
 from relume.identity import AttemptId, JobKey
 
+_NODES = re.compile(
+    r"(?:^|_)n(\d{1,4})(?=[_.-]|$)"  # dgxa100_n128_pytorch, perf_n16-1999618
+    r"|_(\d{1,4})N(?=_|$)"  # A100-SXM-80GB_16N_pytorch
+    r"|^(\d{1,4})_node_"  # 8_node_64_A100
+    r"|^(\d{1,4})x[A-Z]+\d+x\d"  # 32xXE8545x4A100: of so many GPUs each
+)
 LOGS = "logs"
 """Folder of a data set that holds the logs made for it."""
 
@@ -21,6 +28,20 @@ def attempt_name(corpus: str, job_id: int | str) -> str:
     'mlperf/3@0.0'
     """
     return str(AttemptId(JobKey(corpus, str(job_id), 0), 0))
+
+
+def nodes_in_name(name: str) -> int | None:
+    """Return how many nodes a run had by the name of its system; null where it doesn't say.
+
+    Examples
+    --------
+    >>> [nodes_in_name(name) for name in ("dgxa100_n128_x", "XL675d_A100_16N_pytorch", "8xA100")]
+    [128, 16, None]
+    >>> nodes_in_name("8_node_64_A100"), nodes_in_name("32xXE8545x4A100")
+    (8, 32)
+    """
+    found = _NODES.search(name)
+    return next((int(number) for number in found.groups() if number), None) if found else None
 
 
 def find_files(data: Path, folder: str, *patterns: str) -> list[Path]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from relume.benchmarks.corpora.common import attempt_name
+from relume.benchmarks.corpora.common import attempt_name, nodes_in_name
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile
 from relume.errors import InputError
 from relume.ingest.datasets import Dataset, write_dataset
@@ -64,6 +64,7 @@ def write(data: Path, out: Path) -> Dataset:
             AttemptEntry(
                 attempt=attempt_name("mlperf", number),
                 name="/".join(path.parts[-4:]),
+                num_nodes=nodes_in_name(path.parts[-3]),
                 files=(LogFile(path=str(path.absolute())),),
                 incidents=(),
             )

@@ -71,6 +71,7 @@ class AttemptForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     run: str | None = None
     user: str | None = None
     nodes: list[str] = []
+    num_nodes: int | None = None
     start: str | None = None
     end: str | None = None
     state: str | None = None
@@ -89,6 +90,7 @@ _SAME = (
     "name",
     "run",
     "user",
+    "num_nodes",
     "state",
     "exit_code",
     "signal",

@@ -39,7 +39,7 @@ def scheduler_event(
         time_limit_seconds=entry.time_limit_seconds,
         comment=_comment(entry),
         user=entry.user,
-        num_nodes=len(entry.nodes) or None,
+        num_nodes=entry.size,
     )
 
 

@@ -79,6 +79,7 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
         attempt=attempt,
         user=last.user,
         nodes=tuple(nodes),
+        num_nodes=None if nodes else last.num_nodes,
         start=next(iter(runs), None),
         end=over.event_time if over is not None else (runs[-1] if len(runs) > 1 else None),
         state=None if state == UNKNOWN_STATE else state,

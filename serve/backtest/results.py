@@ -41,7 +41,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     run: str
     start: int | None
     end: int | None
-    nodes: int
+    nodes: int | None
     state: str | None
     advice: list[AdviceResult]
     verdict: dict[str, Any] | None
@@ -85,7 +85,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 run=source.run.name,
                 start=found.extent.start if is_timed else None,
                 end=found.extent.end if is_timed else None,
-                nodes=len(entry.nodes),
+                nodes=entry.size,
                 state=entry.state,
                 advice=[_advice(one.advice, one.verdict) for one in found.findings],
                 verdict=_verdict(found.verdict),

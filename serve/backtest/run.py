@@ -174,7 +174,7 @@ def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> S
         origin=origin,
         start=one.start,
         end=one.end,
-        nodes=one.nodes or None,
+        nodes=one.nodes,
         incidents=None if label is None else label.incidents,
         ignore=() if label is None else label.ignore,
         alarms=tuple(alarm for alarm in alarms if alarm is not None),

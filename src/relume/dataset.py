@@ -126,6 +126,8 @@ class AttemptEntry:
         All attempts of one user with this name are one run; null for the job's own.
     nodes
         Where it ran, one name each.
+    num_nodes
+        How many nodes it had, where their names aren't known; null is not known.
     start, end
         When it ran; null where neither accounting nor the data set says. The replay then takes the
         clocks of its logs.
@@ -138,7 +140,8 @@ class AttemptEntry:
     Raises
     ------
     InputError
-        For an identity that is none, an end before the start, and an incident of another attempt.
+        For an identity that is none, an end before the start, an incident of another attempt, and
+        fewer nodes than are named.
     """
 
     attempt: str
@@ -146,6 +149,7 @@ class AttemptEntry:
     run: str | None = None
     user: str | None = None
     nodes: tuple[str, ...] = ()
+    num_nodes: int | None = None
     start: int | None = None
     end: int | None = None
     state: str | None = None
@@ -161,6 +165,12 @@ class AttemptEntry:
     def __post_init__(self) -> None:
         AttemptId.parse(self.attempt)
         require_order(f"attempt {self.attempt}", self.start, self.end)
+        if self.num_nodes is not None and self.num_nodes < max(1, len(self.nodes)):
+            raise InputError(
+                f"attempt {self.attempt}",
+                found=f"{self.num_nodes} nodes, of which {len(self.nodes)} are named",
+                expected="at least one, and all that are named",
+            )
         for incident in self.incidents or ():
             if incident.attempt != self.attempt:
                 raise InputError(
@@ -168,6 +178,11 @@ class AttemptEntry:
                     found=f"attempt {incident.attempt}",
                     expected=self.attempt,
                 )
+
+    @property
+    def size(self) -> int | None:
+        """How many nodes it had; null is not known."""
+        return len(self.nodes) or self.num_nodes
 
     @property
     def title(self) -> str:

@@ -191,3 +191,12 @@ def test_incidents_get_names() -> None:
     assert entry_of(AttemptForm(attempt=ATTEMPT)).incidents is None
     assert entry_of(AttemptForm(attempt=ATTEMPT, name="x")).title == "x"
     assert entry_of(AttemptForm(attempt=ATTEMPT)).title == ATTEMPT
+
+
+def test_a_size_is_that_of_the_named_nodes_or_what_is_told() -> None:
+    assert AttemptEntry(attempt=ATTEMPT).size is None
+    assert AttemptEntry(attempt=ATTEMPT, num_nodes=16).size == 16
+    assert AttemptEntry(attempt=ATTEMPT, nodes=("n1", "n2")).size == 2
+    for nodes, told in (((), 0), (("n1", "n2"), 1)):
+        with pytest.raises(InputError, match="all that are named"):
+            AttemptEntry(attempt=ATTEMPT, nodes=nodes, num_nodes=told)
