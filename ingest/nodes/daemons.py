@@ -81,6 +81,15 @@ _HINT = re.compile(r"[Nn]ode|pilog|rolog|ealth")
 """What every wording holds: most lines have none of it."""
 
 
+def may_tell(text: str) -> bool:
+    """Whether a line can say anything of a node: most can't, and need not be parsed.
+
+    >>> may_tell("[2026-01-02T03:04:05.678] sched: Allocate JobId=7 #CPUs=8")
+    False
+    """
+    return _HINT.search(text) is not None
+
+
 class DaemonReader:
     """Reads node events out of the lines of one daemon's log, in their order.
 
@@ -106,7 +115,7 @@ class DaemonReader:
         A check's own line says nothing of which node it ran on: that is the node of the log.
         """
         message = line.message
-        if _HINT.search(message) is None:
+        if not may_tell(message):
             return []
         if found := _REASON.match(message):
             self._remember(found["nodes"] or found["failed"], found["reason"])
