@@ -13,9 +13,8 @@ from relume.ingest.attempts import content_reason
 from relume.ingest.forms import NODE_HISTORY, SINFO, SINFO_JSON, SLURMCTLD
 from relume.ingest.importing.events import text_lines
 from relume.ingest.importing.unit import EventsPart, LogPart
-from relume.ingest.lake.batches import logical_lines
 from relume.ingest.loglines import LineParser
-from relume.ingest.nodes.daemons import DaemonReader, may_tell
+from relume.ingest.nodes.daemons import DaemonReader, telling_lines
 from relume.ingest.nodes.documents import read_nodes
 from relume.ingest.nodes.sinfo import read_node_history, read_sinfo
 from relume.ingest.opening import probe, read_blocks, read_chunks
@@ -54,14 +53,11 @@ def _daemon(log: LogPart, zone: str, skipped: SkipCounts) -> Iterator[NodeEvent]
     parser = LineParser(str(log.path), stream=SLURMCTLD, zone=zone)
     reader = DaemonReader(skipped)
     for block in read_blocks(log.path):  # what is left out was counted when its lines landed
-        for start, raw in logical_lines(block.data):
+        for start, raw in telling_lines(block.data):
             text = raw.decode("utf-8", "replace")
-            if may_tell(text):
-                line = parser.parse(text, block.line_at(start), block.byte_offset_at(start))
-                node = log.node or line.node
-                yield from reader.read(
-                    replace(line, node=node, cluster=log.cluster, source=SLURMCTLD)
-                )
+            line = parser.parse(text, block.line_at(start), block.byte_offset_at(start))
+            node = log.node or line.node
+            yield from reader.read(replace(line, node=node, cluster=log.cluster, source=SLURMCTLD))
 
 
 def _is_text(path: Path) -> bool:

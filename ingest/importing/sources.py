@@ -58,7 +58,7 @@ def units_of(
             found = _Found(attempt, cluster, zone)
             yield from found.units(Path(path), skipped)
         elif attempt is None:
-            yield from dataset_units(read_dataset(path), zone=zone)
+            yield from dataset_units(read_dataset(path))
         else:
             raise InputError(
                 f"import of the data set {path}",
@@ -68,10 +68,8 @@ def units_of(
             )
 
 
-def dataset_units(dataset: Dataset, *, zone: str = "UTC") -> Iterator[Unit]:
+def dataset_units(dataset: Dataset) -> Iterator[Unit]:
     """Yield the logs of the nodes, then the attempts, each with its start and its end.
-
-    `zone` is that of the clocks of Slurm's daemons, where a node's log says that it is one.
 
     Raises
     ------
@@ -81,7 +79,7 @@ def dataset_units(dataset: Dataset, *, zone: str = "UTC") -> Iterator[Unit]:
     first = next(dataset.attempts(), None)
     cluster = "local" if first is None else AttemptId.parse(first.attempt).job_key.cluster
     for log in dataset.node_logs:
-        yield _log_unit(_log_part(log, None, cluster), zone)
+        yield _log_unit(_log_part(log, None, cluster), dataset.header.timezone)
     for entry in dataset.attempts():
         yield attempt_unit(entry)
 
