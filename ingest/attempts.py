@@ -35,7 +35,7 @@ NO_LOGS = frozenset(_SOURCES | _SCRIPTS | _DOCUMENTS)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One readable file; `form` is ``stdout``, ``kernel``, ``slurmctld`` or ``sacct``."""
+    """One readable file; `form` is what `relume.ingest.forms.form_of` tells."""
 
     path: Path | str
     form: str

@@ -19,6 +19,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "link_out": "a symbolic link in a folder leads out of it, or nowhere",
         "long_line_split": "a line was longer than 1 MiB and was read in pieces that overlap",
         "name_not_utf8": "a file in a folder has a name that is no UTF-8",
+        "node_file": "what Slurm says of nodes (sinfo, sacctmgr): no log of an attempt",
         "node_line": "a line about nodes is of no row: the end of a text, or of another program",
         "node_row": "a row about a node had no node, no known state or not its columns",
         "node_row_joined": "a row about a node went over several lines; they were joined",

@@ -12,7 +12,7 @@ from relume.ingest.accounting.row import AccountingRow
 from relume.ingest.accounting.states import BADNESS, OUT_OF_MEMORY
 from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
-from relume.ingest.forms import form_of
+from relume.ingest.forms import NODE_FORMS, form_of
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
@@ -97,11 +97,17 @@ class Analyzer:
         Raises
         ------
         InputError
-            When a named log cannot be read, and when there is none and accounting is of many jobs.
+            When a named log cannot be read, and when there is none: neither accounting of many
+            jobs nor what Slurm says of nodes is one.
         """
         skipped = SkipCounts()
         skipped.merge(attempt.skipped)
-        logs = [source for source in attempt.files if source.form != SACCT]
+        logs = []
+        for source in attempt.files:
+            if source.form in NODE_FORMS:
+                skipped.add("node_file", file=source.path)
+            elif source.form != SACCT:
+                logs.append(source)
         analysis = self.begin(attempt.name, [str(source.path) for source in logs])
         for source in logs:
             self._read(source, analysis, skipped)
@@ -185,9 +191,17 @@ def _leader(row: AccountingRow) -> str:
 
 
 def _nothing_of_one_job(attempt: AttemptInput) -> InputError:
+    accounting = next((source for source in attempt.files if source.form == SACCT), None)
+    if accounting is None:
+        return InputError(
+            f"no log in {attempt.name}",
+            found="what Slurm says of nodes",
+            expected="a log, or the accounting rows of one job",
+            hint="`relume lake import` lands it in the table node_event of a lake",
+        )
     return InputError(
         f"no log in {attempt.name}",
         found="accounting that is not of one job",
         expected="a log, or the accounting rows of one job",
-        hint=f"`relume scan --accounting {attempt.files[0].path}` judges all of its jobs",
+        hint=f"`relume scan --accounting {accounting.path}` judges all of its jobs",
     )

@@ -32,6 +32,18 @@ def events_part(path: Path) -> EventsPart:
     return EventsPart(read=partial(_events, path), path=path)
 
 
+def text_lines(path: Path, skipped: SkipCounts) -> Iterator[str]:
+    """Yield the lines of a table; bytes that are no UTF-8 are U+FFFD.
+
+    Raises
+    ------
+    InputError
+        When it can't be read.
+    """
+    for block in read_blocks(path, skipped=skipped):
+        yield from block.data.decode("utf-8", "replace").split("\n")
+
+
 def holds_events(path: Path) -> bool:
     """Whether a file is one of events: a table by its name, JSON lines by the first of them.
 
@@ -51,13 +63,8 @@ def holds_events(path: Path) -> bool:
 
 
 def _accounting(path: Path, cluster: str, zone: str, skipped: SkipCounts) -> Iterator[Event]:
-    rows = read_rows(_texts(path, skipped), skipped, zone=zone)
+    rows = read_rows(text_lines(path, skipped), skipped, zone=zone)
     return to_scheduler_events(rows, cluster, skipped)
-
-
-def _texts(path: Path, skipped: SkipCounts) -> Iterator[str]:
-    for block in read_blocks(path, skipped=skipped):
-        yield from block.data.decode("utf-8", "replace").split("\n")
 
 
 def _events(path: Path, skipped: SkipCounts) -> Iterable[Event]:

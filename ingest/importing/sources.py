@@ -11,8 +11,9 @@ from relume.errors import InputError
 from relume.identity import AttemptId
 from relume.ingest.attempts import find_attempts
 from relume.ingest.datasets import Dataset, is_dataset, read_dataset
-from relume.ingest.forms import SACCT
+from relume.ingest.forms import NODE_FORMS, SACCT, SLURMCTLD
 from relume.ingest.importing.events import accounting_part, events_part, holds_events
+from relume.ingest.importing.nodes import daemon_part, nodes_part
 from relume.ingest.importing.scheduler import ended, started
 from relume.ingest.importing.unit import EventsPart, LogPart, Part, Unit
 from relume.ingest.opening import STDIN, is_special
@@ -32,13 +33,14 @@ def units_of(
     Parameters
     ----------
     paths
-        Data set folders, files of events, accounting (`sacct -P`), log files, folders of logs.
+        Data set folders, files of events, accounting (`sacct -P`), what Slurm says of nodes
+        (`sinfo`, `sacctmgr show event -P`), log files, folders of logs.
     attempt
         Whose logs they are; null when nobody knows. A data set says it itself.
     cluster
-        Of logs that belong to no attempt, and of accounting that doesn't say it.
+        Of logs that belong to no attempt, and of tables that don't say it.
     zone
-        IANA name of the zone of accounting's times.
+        IANA name of the zone of the times in tables and in the logs of Slurm's daemons.
     skipped
         Where files of folders that are no logs are counted.
 
@@ -77,7 +79,7 @@ def dataset_units(dataset: Dataset) -> Iterator[Unit]:
     first = next(dataset.attempts(), None)
     cluster = "local" if first is None else AttemptId.parse(first.attempt).job_key.cluster
     for log in dataset.node_logs:
-        yield _log_unit(_log_part(log, None, cluster))
+        yield _log_unit(_log_part(log, None, cluster), dataset.header.timezone)
     for entry in dataset.attempts():
         yield attempt_unit(entry)
 
@@ -115,9 +117,10 @@ class _Found:
     def _unit(self, path: Path, form: str) -> Unit:
         if form == SACCT:
             return self._of_events("accounting", accounting_part(path, self.cluster, self.zone))
-        return _log_unit(
-            LogPart(path=path, stream=form, attempt=self.attempt, cluster=self.cluster)
-        )
+        if form in NODE_FORMS:
+            return self._of_events(form, nodes_part(path, form, self.cluster, self.zone))
+        part = LogPart(path=path, stream=form, attempt=self.attempt, cluster=self.cluster)
+        return _log_unit(part, self.zone)
 
     def _of_events(self, what: str, part: EventsPart) -> Unit:
         facts = repr((what, self.cluster, self.zone))
@@ -130,10 +133,13 @@ def _log_part(log: LogFile, attempt: str | None, cluster: str) -> LogPart:
     )
 
 
-def _log_unit(part: LogPart) -> Unit:
+def _log_unit(part: LogPart, zone: str) -> Unit:
+    """Return a log as a unit: its lines, and of a daemon of Slurm what they say of nodes."""
     owner = part.attempt or part.node
-    place = part.path.absolute()
-    return Unit(name=f"log {place}" + (f" of {owner}" if owner else ""), parts=(part,))
+    name = f"log {part.path.absolute()}" + (f" of {owner}" if owner else "")
+    if part.stream != SLURMCTLD:
+        return Unit(name=name, parts=(part,))
+    return Unit(name=name, parts=(part, daemon_part(part, zone)), facts=repr((SLURMCTLD, zone)))
 
 
 def _require_lasting(path: Path | str) -> None:

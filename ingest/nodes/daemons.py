@@ -77,8 +77,28 @@ _CHECK = re.compile(
 )
 _OUTCOMES = {"failed": CheckOutcome.FAILED, "success": CheckOutcome.OK}
 """A check that was killed, ran out of time or didn't run says nothing of the node."""
-_HINT = re.compile(r"[Nn]ode|pilog|rolog|ealth")
+_HINT_WORDS = r"[Nn]odes?[ (]|pilog|rolog|ealth"
 """What every wording holds: most lines have none of it."""
+_HINT = re.compile(_HINT_WORDS)
+_HINT_BYTES = re.compile(_HINT_WORDS.encode())
+
+
+def telling_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    r"""Yield the lines of `data` that may say anything of a node, each with where it starts.
+
+    Most lines can't, and need not be parsed.
+
+    >>> list(telling_lines(b"sched: Allocate NodeList=n1\nNode n1 now responding\n"))
+    [(28, b'Node n1 now responding')]
+    """
+    end = -1
+    while found := _HINT_BYTES.search(data, end + 1):
+        start = data.rfind(b"\n", end + 1, found.start()) + 1 or end + 1
+        end = data.find(b"\n", found.end())
+        if end < 0:
+            yield start, data[start:]
+            return
+        yield start, data[start:end]
 
 
 class DaemonReader:

@@ -9,6 +9,7 @@ Source: Slurm's openapi/v0.0.37 to v0.0.38 and data_parser v0.0.39 and later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,23 @@ from relume.ingest.nodes.actors import judge
 from relume.ingest.skips import SkipCounts
 
 SOURCE = "sinfo"
+_LIST = re.compile(r'\s*\{.*?"(?:nodes|sinfo)"\s*:\s*\[\s*\{', re.DOTALL)
+_WORDS = ("active_features", "reason_changed_at", "slurmd_start_time", "real_memory", "boot_time")
+_GROUP_WORDS = ("port", "weight", "sockets", "features", "partition", "allocated")
+_WORDS_NEEDED = 3
 _NO_STATES = frozenset({"", "INVALID"})
+
+
+def is_nodes(start: str) -> bool:
+    """Whether a text begins as what `read_nodes` reads: a list of nodes with Slurm's keys.
+
+    >>> is_nodes('{"nodes": [{"name": "n1", "loss": 2.1}]}')
+    False
+    """
+    if start[:1] not in {"{", " ", "\n"} or _LIST.match(start) is None or '"state"' not in start:
+        return False
+    found = sum(f'"{word}"' in start for word in (*_WORDS, *_GROUP_WORDS))
+    return found >= _WORDS_NEEDED
 
 
 def read_nodes(

@@ -11,6 +11,7 @@ from datetime import tzinfo
 
 from relume.errors import RelumeError
 from relume.events import NodeEvent
+from relume.ingest.accounting.read import HEADER_LINES
 from relume.ingest.accounting.times import TIME, time_of
 from relume.ingest.nodes.actors import judge
 from relume.ingest.nodes.states import RESUME, STATE
@@ -23,6 +24,9 @@ SINFO, SACCTMGR = "sinfo", "sacctmgr"
 _HOSTS = re.compile(r"[\w.\[\],-]+", re.ASCII)
 _ANYTHING = re.compile(".*", re.DOTALL)
 _NO_REASON = frozenset({"", "none", "(null)", "n/a"})
+_LINES_TOLD_BY = 200
+_MOSTLY = 0.9
+"""Share of rows that make a text a table: a job's log may begin with what `sinfo` printed."""
 _REASONS = {"lost": "node_row", "foreign": "node_line", "joined": "node_row_joined"}
 
 
@@ -38,6 +42,7 @@ def _sinfo(nodes: str) -> Form:
 
 
 _FORMS = tuple(_sinfo(nodes) for nodes in ("NODELIST", "HOSTNAMES"))
+_STARTS = ("TimeStart", "Start")
 _EVENTS = Form(
     ids={"NodeName": _HOSTS},
     needed={"State": STATE},
@@ -45,6 +50,36 @@ _EVENTS = Form(
     texts=("Reason",),
     **_REASONS,
 )
+
+
+def is_sinfo(start: str) -> bool:
+    r"""Whether a text is a table of `sinfo` with states or with times of reasons, and little else.
+
+    >>> table = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\ngpu* up infinite 2 idle n[1-2]\n"
+    >>> is_sinfo(table), is_sinfo(table + "step 1\nstep 2\n")
+    (True, False)
+    """
+    lines = [line for line in start.split("\n", _LINES_TOLD_BY)[:_LINES_TOLD_BY] if line.strip()]
+    if not any(map(_is_header, _with_bars(lines[:HEADER_LINES]))):
+        return False
+    barred = list(_with_bars(lines))
+    head = next(place for place, line in enumerate(barred) if _is_header(line))
+    # The second one: a partition without nodes is listed, too.
+    known = sum(1 for line in barred[head:] if _is_header(line) or line.rstrip().endswith("n/a"))
+    for table, cells in read_table(barred, *_FORMS, skipped=SkipCounts()):
+        if "STATE" in table.at or TIME.fullmatch(_Cells(table, cells).cell("TIMESTAMP")):
+            known += 1 + sum(cell.count("\n") for cell in cells)
+    return known > _MOSTLY * (len(barred) - head)
+
+
+def is_node_history(start: str) -> bool:
+    """Whether a text begins with a header of `sacctmgr show event -P`, or a few lines before it.
+
+    >>> is_node_history("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User")
+    True
+    """
+    tables = map(_EVENTS.header, start.split("\n", HEADER_LINES)[:HEADER_LINES])
+    return any(table is not None and any(name in table.at for name in _STARTS) for table in tables)
 
 
 def read_sinfo(
@@ -151,7 +186,7 @@ def _of_history(row: _Cells, node: str, *, cluster: str, zone: tzinfo) -> Iterat
     yield NodeEvent(
         source=SACCTMGR,
         cluster=cluster,
-        event_time=time_of(row.cell("TimeStart", "Start"), zone),
+        event_time=time_of(row.cell(*_STARTS), zone),
         node=node,
         state=row.cell("State"),
         reason=reason,
@@ -175,6 +210,10 @@ class _Cells:
     def cell(self, *names: str) -> str:
         index = next((self._at[name] for name in names if name in self._at), None)
         return "" if index is None else self._cells[index].strip()
+
+
+def _is_header(line: str) -> bool:
+    return line.isupper() and any(form.header(line) for form in _FORMS)
 
 
 def _with_bars(lines: Iterable[str]) -> Iterator[str]:

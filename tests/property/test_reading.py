@@ -16,7 +16,7 @@ from relume.ingest.accounting.read import read_rows
 from relume.ingest.accounting.states import STATES
 from relume.ingest.blocks import Block, BlockAssembler, blocks_of_lines
 from relume.ingest.filenames import writer_of
-from relume.ingest.forms import form_of, is_dump
+from relume.ingest.forms import NODE_FORMS, form_of, is_dump
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import is_binary, probe, read_blocks
 from relume.ingest.prefixes import MAX_PREFIX_CHARACTERS, parse_prefix
@@ -167,7 +167,7 @@ def test_reading_accounting_never_raises_and_loses_no_row_silently(rows: list[st
 
 @given(start=st.binary() | bytes_of_logs, name=st.text())
 def test_telling_what_a_file_is_never_raises(start: bytes, name: str) -> None:
-    assert form_of(start) in {"stdout", "kernel", "slurmctld", "sacct"}
+    assert form_of(start) in {"stdout", "kernel", "slurmctld", "sacct", *NODE_FORMS}
     assert isinstance(is_binary(start), bool)
     assert isinstance(is_dump(start), bool)
     writer_of(name)

@@ -67,6 +67,40 @@ def test_beside_a_log_accounting_of_many_jobs_is_counted(
     assert result.skipped.left_out() == [f"1 x sacct_jobs ({tmp_path / 'rows'})"]
 
 
+NODES = "NODELIST|STATE|REASON\nn1|down*|Not responding\nn2|idle|none\n"
+
+
+def test_a_table_of_nodes_is_no_log_of_the_job(analyzer: Analyzer, tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("\n".join(RUN))
+    [attempt] = find_attempts([tmp_path])
+    expected = analyzer.diagnose(attempt).verdict
+    (tmp_path / "nodes").write_text(NODES)
+    [attempt] = find_attempts([tmp_path])
+    result = analyzer.diagnose(attempt)
+    assert result.verdict == expected
+    assert result.skipped.left_out() == [f"1 x node_file ({tmp_path / 'nodes'})"]
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_a_table_of_nodes_alone_is_refused_and_says_what_reads_it(
+    analyzer: Analyzer, tmp_path: Path, *, as_folder: bool
+) -> None:
+    (tmp_path / "nodes").write_text(NODES)
+    [attempt] = find_attempts([tmp_path if as_folder else tmp_path / "nodes"])
+    with pytest.raises(InputError, match="relume lake import"):
+        analyzer.diagnose(attempt)
+
+
+def test_accounting_of_many_jobs_is_named_beside_a_table_of_nodes(
+    analyzer: Analyzer, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text(NODES)
+    (tmp_path / "rows").write_text("\n".join(MANY))
+    [attempt] = find_attempts([tmp_path])
+    with pytest.raises(InputError, match=f"relume scan --accounting {tmp_path / 'rows'}"):
+        analyzer.diagnose(attempt)
+
+
 def test_of_a_requeued_job_the_last_attempt_counts() -> None:
     second = AccountingRow("7", "FAILED", nodelist="n2", submit=2, start=3, end=4)
     first = AccountingRow("7", "NODE_FAIL", nodelist="n1", submit=1, start=1, end=2)

@@ -32,7 +32,7 @@ SourcesArgument = Annotated[
     typer.Argument(
         parser=named,
         metavar="SOURCE...",
-        help="Data sets, logs, folders of logs, sacct -P output, files of events.",
+        help="Data sets, logs, folders of logs, sacct -P and sinfo output, files of events.",
         show_default=False,
     ),
 ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from relume.events import Actor, CheckOutcome, LogLine, NodeEvent
 from relume.ingest.loglines import LineParser
 from relume.ingest.nodes.actors import judge
-from relume.ingest.nodes.daemons import MAX_REASONS, DaemonReader
+from relume.ingest.nodes.daemons import MAX_REASONS, DaemonReader, telling_lines
 from relume.ingest.skips import SkipCounts
 
 CLOCK = "[2026-01-02T03:04:05.678] "
@@ -182,3 +182,20 @@ def test_who_it_was(
 @given(st.text() | st.text("nodes []-,JobId=not responding:").map("Nodes {} not responding".format))
 def test_whatever_a_line_is_it_never_raises(text: str) -> None:
     DaemonReader(SkipCounts()).read(LogLine(text, 0, 0, "f", node="n1"))
+
+
+TELLING = ["error: Nodes n1 not responding", "update_node: node n2 reason set to: x",
+           "slurmd error running JobId=7 on node(s)=n1: y", "error: Setting node n1 state to INVAL with reason:z",
+           "Prolog or job env setup failure on node n3", "epilog error on n1, draining",
+           "error: health_check failed: rc:1", "update_node: node n2 state set to DRAINED"]  # fmt: skip
+SILENT = ["", "sched: Allocate JobId=7 NodeList=n1", "x" * 99, "\N{SNOWMAN}"]
+
+
+@given(lines=st.lists(st.sampled_from([*TELLING, *SILENT])), ended=st.booleans())
+def test_the_lines_that_may_tell_are_found_where_they_are(lines: list[str], *, ended: bool) -> None:
+    data = "\n".join([*lines, ""] if ended else lines).encode()
+    found = list(telling_lines(data))
+    assert [raw.decode() for _, raw in found] == [line for line in lines if line in TELLING]
+    for start, raw in found:
+        assert data[start : start + len(raw)] == raw
+        assert start == 0 or data[start - 1 : start] == b"\n"
