@@ -70,14 +70,16 @@ class Dataset:
         """The logs of nodes, with absolute paths."""
         return tuple(map(self._placed, self.header.node_logs))
 
-    def digest(self) -> str:
+    def digest(self, *, labels: bool = True) -> str:
         """Return a hash of the attempts, their labels, and names and sizes of their logs.
 
-        It doesn't depend on the folder, nor on when files were written; it reads no log.
+        It doesn't depend on the folder, nor on when files were written; it reads no log. Without
+        `labels` it is that of what is replayed only.
         """
         digest = hashlib.sha256(repr(replace(self.header, node_logs=())).encode())
         for entry in self.attempts():
-            digest.update(repr(replace(entry, files=())).encode())
+            told = entry if labels else replace(entry, name=None, incidents=None, ignore=())
+            digest.update(repr(replace(told, files=())).encode())
             for file in entry.files:
                 digest.update(_identity(file))
         for file in self.node_logs:

@@ -6,7 +6,7 @@ import json
 
 from relume.dataset import AttemptEntry
 from relume.events import SchedulerEvent
-from relume.identity import AttemptId
+from relume.identity import AttemptId, read_comment
 from relume.slurm.job import UNKNOWN_STATE
 
 RUNNING = "RUNNING"
@@ -37,7 +37,7 @@ def scheduler_event(
         signal=entry.signal if is_over else None,
         reason=entry.reason if is_over else None,
         time_limit_seconds=entry.time_limit_seconds,
-        comment=_comment(entry),
+        comment=comment_of(entry),
         user=entry.user,
         num_nodes=entry.size,
     )
@@ -48,8 +48,18 @@ def end_state(entry: AttemptEntry) -> str:
     return UNKNOWN_STATE if entry.state is None else entry.state.partition(" ")[0]
 
 
-def _comment(entry: AttemptEntry) -> str | None:
-    """The job's own, or one that names the run of the data set: runs are told by it."""
-    if entry.comment is not None or entry.run is None:
+def comment_of(entry: AttemptEntry) -> str | None:
+    """Return the job's comment, with the run that the data set names if it names none itself.
+
+    Runs are told by the comment. One that is no JSON object opts in to nothing, and makes room.
+    """
+    if entry.run is None or read_comment(entry.comment).run is not None:
         return entry.comment
-    return json.dumps({"relume": {"run": entry.run}})
+    try:
+        document = json.loads(entry.comment or "{}")
+    except (ValueError, RecursionError):
+        document = {}
+    document = document if isinstance(document, dict) else {}
+    section = document.get("relume")
+    named = {**(section if isinstance(section, dict) else {}), "run": entry.run}
+    return json.dumps({**document, "relume": named})

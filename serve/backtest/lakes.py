@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relume.dataset import AttemptEntry
 from relume.events import LogLine, SchedulerEvent, Tick
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
+from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.index import LakeIndex, Selection, logs_in
 from relume.ingest.lake.segments import TABLES
 from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
+from relume.serve.live.judge import OVER
 from relume.slurm.job import UNKNOWN_STATE
 
 _LINES, _TICKS, _SCHEDULER = TABLES[LogLine], TABLES[Tick], TABLES[SchedulerEvent]
@@ -37,6 +39,9 @@ def lake_units(reader: LakeReader) -> Iterator[Unit]:
     """
     index = reader.index()
     logs = LakeLogs(reader, index)
+    names: dict[str, list[str]] = {}
+    for name in index.nodes:  # a kernel has its domain, where Slurm has none
+        names.setdefault(short_name(name), []).append(name)
     for run, entries in grouped(lake_entries(reader, index)).items():
         nodes = {node for entry in entries for node in entry.nodes}
         yield Unit(
@@ -46,7 +51,10 @@ def lake_units(reader: LakeReader) -> Iterator[Unit]:
                 for entry in entries
             ),
             node_logs=tuple(
-                log for node in sorted(nodes) for log in logs.of(Selection(nodes=_one(node)))
+                replace(log, node=node)
+                for node in sorted(nodes)
+                for name in names.get(short_name(node), ())
+                for log in logs.of(Selection(nodes=_one(name)))
             ),
         )
 
@@ -71,17 +79,17 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
     if not told:
         return AttemptEntry(attempt=attempt)
     last = told[-1]
-    over = next((one for one in reversed(told) if one.state != _RUNNING), None)
+    over = next((one for one in reversed(told) if one.state in OVER), None)
     runs = [one.event_time for one in told if one.state == _RUNNING]
     nodes = dict.fromkeys(node for one in told for node in one.nodes)
-    state = last.state if over is None else over.state
+    state = _RUNNING if over is None else over.state
     return AttemptEntry(
         attempt=attempt,
         user=last.user,
         nodes=tuple(nodes),
         num_nodes=None if nodes else last.num_nodes,
         start=next(iter(runs), None),
-        end=over.event_time if over is not None else (runs[-1] if len(runs) > 1 else None),
+        end=over.event_time if over is not None else _recording_end(runs),
         state=None if state == UNKNOWN_STATE else state,
         exit_code=None if over is None else over.exit_code,
         signal=None if over is None else over.signal,
@@ -121,6 +129,12 @@ def _log(
         return (one.block for one in landings if isinstance(one, LineBatch))
 
     return LogSource(name=name, stream=stream, node=node, read=read)
+
+
+def _recording_end(runs: list[int | None]) -> int | None:
+    """When it was last told to run, if that is later than the first time: the recording's end."""
+    times = [time for time in runs if time is not None]
+    return max(times) if len(set(times)) > 1 else None
 
 
 def _age(attempt: str) -> tuple[int, AttemptId]:

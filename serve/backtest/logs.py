@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.ingest.blocks import Block, BlockPiece
+from relume.ingest.forms import JOB
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.loglines import LineParser
 from relume.serve.backtest.pieces import LineClock, timed_pieces
@@ -28,7 +29,7 @@ class RecordedLog:
     log
         Where it is.
     cluster, attempt
-        Whose it is; the attempt is null for the log of a node.
+        Whose it is.
     zone
         IANA name of the zone of clocks that name none.
     near
@@ -38,16 +39,21 @@ class RecordedLog:
     ----------
     first
         When its first lines came, UTC microseconds; null for a log without clocks.
+
+    Raises
+    ------
+    InputError
+        When it can't be read, also while it is.
     """
 
     def __init__(
-        self, log: LogSource, *, cluster: str, attempt: str | None, zone: str, near: int | None
+        self, log: LogSource, *, cluster: str, attempt: str, zone: str, near: int | None
     ) -> None:
         self.log, self._cluster, self._attempt = log, cluster, attempt
         parser = LineParser(
             log.name, stream=log.stream, zone=zone, modified=log.modified, near=near
         )
-        pieces = timed_pieces(log.read(), LineClock(parser))
+        pieces = timed_pieces(log.read(), LineClock(parser), believes_leaps=log.stream != JOB)
         head = next(pieces, None)
         self._pieces = pieces if head is None else chain([head], pieces)
         self._rest: list[BlockPiece] = []
@@ -55,20 +61,29 @@ class RecordedLog:
         self.first = None if second is None else _polled(second)
 
     def landings(
-        self, vague: Callable[[int], Landing], known: Callable[[int], Landing]
+        self,
+        start: int,
+        vague: Callable[[int], Landing],
+        known: Callable[[int], Landing],
+        *,
+        within: tuple[int, int] | None = None,
     ) -> Iterator[Timed]:
-        """Yield the lines of which it is known when they came, once.
+        """Yield the lines of which it is known when they came, once; those before `start` then.
 
         `vague` and `known` make what is told in between: from that time on nobody can tell whether
-        the log was silent, and from then on it is clear again.
+        the log was silent, and from then on it is clear again. Lines that didn't come `within` two
+        times, where they are given, are another attempt's, and left out.
         """
         is_vague = False
         for piece in self._pieces:
             if piece.second is None:
-                if piece.block is not None:
+                if piece.block is not None and within is None:
                     self._rest.append(piece.block)
                 continue
             time = _polled(piece.second)
+            if within is not None and not within[0] <= time <= within[1]:
+                continue
+            time = max(time, start)
             if piece.block is None:
                 is_vague = True
                 yield time, vague(time)
@@ -78,12 +93,14 @@ class RecordedLog:
                 yield time, known(time)
             yield time, self._batch(piece.block, time)
 
+    def untimed(self, time: int) -> Iterator[Timed]:
+        """Yield, once and as of `time`, all lines of a log without clocks."""
+        return ((time, self._batch(one.block, time)) for one in self._pieces if one.block)
+
     def rest(self, time: int) -> Iterator[Timed]:
-        """Yield, once and as of `time`, the lines of which nobody knows when they came."""
-        blocks = (piece.block for piece in self._pieces)  # of a log without clocks: all
-        for block in chain(self._rest, blocks):
-            if block is not None:
-                yield time, self._batch(block, time)
+        """Yield, once and as of `time`, the lines that `landings` came to and of no known time."""
+        rest, self._rest = self._rest, []
+        return ((time, self._batch(block, time)) for block in rest)
 
     def _batch(self, piece: BlockPiece, time: int) -> LineBatch:
         return LineBatch(
@@ -107,7 +124,7 @@ def node_batches(
     """
     parser = LineParser(log.name, stream=log.stream, zone=zone, modified=log.modified, near=begin)
     later = (block for block in log.read() if not _is_before(block, parser, begin))
-    pieces = timed_pieces(later, LineClock(parser))
+    pieces = timed_pieces(later, LineClock(parser), believes_leaps=True)
     for piece in pieces:
         if piece.second is None:
             return

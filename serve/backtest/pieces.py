@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from statistics import median
 from typing import NamedTuple
 
@@ -90,17 +90,22 @@ class Piece(NamedTuple):
     block: BlockPiece | None
 
 
-def timed_pieces(blocks: Iterable[Block], clock: LineClock) -> Iterator[Piece]:
+def timed_pieces(
+    blocks: Iterable[Block], clock: LineClock, *, believes_leaps: bool = False
+) -> Iterator[Piece]:
     """Yield the lines of a log in its order; seconds never go back.
 
     Lines before the first clock have that of the first. Lines after a clock are of its second, up
     to as many as usually follow one; what comes after them is told with the next clock, when it
-    had come at the latest. In a log whose first block has no clock nothing has one. A clock that is
-    `LEAP_SECONDS` ahead is believed when the next one says so, too.
+    had come at the latest. In a log whose first block has no clock nothing has one.
+
+    What a job prints at the start of a line may be any time: a clock that is `LEAP_SECONDS` ahead
+    is believed only when the next one says so, too, unless `believes_leaps` (a kernel's log has
+    nothing for days, and then one line). One that far before all others isn't the log's first.
 
     Holds at most `MAX_HELD` bytes beside a block.
     """
-    cutter = _Cutter(clock)
+    cutter = _Cutter(clock, believes_leaps=believes_leaps)
     for number, block in enumerate(blocks):
         if number and cutter.now is None:
             yield Piece(None, BlockPiece(block, 0, len(block.data)))
@@ -118,9 +123,11 @@ class _Cutter:
         The latest second; null before the first clock.
     """
 
-    def __init__(self, clock: LineClock) -> None:
+    def __init__(self, clock: LineClock, *, believes_leaps: bool) -> None:
         self.now: int | None = None
-        self._leap: int | None = None
+        self._believes_leaps = believes_leaps
+        self._leap: tuple[int, int] | None = None
+        self._has_begun = False
         self._held: list[BlockPiece] = []
         self._scan = _Scan(clock)
 
@@ -129,41 +136,51 @@ class _Cutter:
         start, scan = 0, self._scan
         scan.begin(is_vague=bool(self._held))
         for position, second in scan.clocks(block.data):
-            before, self.now = self.now, second if self.now is None else self.now
-            if self._is_leap(second):
-                continue
-            if before is not None and second > before:
-                yield from self._move(block, start, position, second)
-                start = position
+            if self.now is None:
+                self.now = second
+            elif second > self.now + LEAP_SECONDS and not self._believes_leaps:
+                if self._leap is None or second < self._leap[1]:
+                    self._leap = position, second
+                    continue
+                start = yield from self._move(block, start, *self._leap)
+            self._leap = None
+            if second > self.now:
+                start = yield from self._move(block, start, position, second)
             yield from self._let_go()  # of the same second after all
             scan.clocked()
+        if self._leap is not None:
+            self._leap = 0, self._leap[1]  # its line goes with this block
         cut = len(block.data) if self.now is None else scan.vague_at
         if start < len(block.data):
             yield from self._keep_back(block, start, max(start, cut))
+        self._has_begun = True
 
     def rest(self) -> Iterator[Piece]:
         """Yield what still waits at the end of the log."""
-        return (Piece(None, one) for one in self._held)
+        if self.now is not None and not self._held and self._scan.is_vague():
+            yield Piece(self.now, None)
+        yield from (Piece(None, one) for one in self._held)
 
-    def _is_leap(self, second: int) -> bool:
-        """Whether a clock is too far ahead to be believed, as long as it is the only one."""
-        is_far = second > (self.now or second) + LEAP_SECONDS
-        is_new = is_far and (self._leap is None or second < self._leap)
-        self._leap = second if is_new else None
-        return is_new
-
-    def _move(self, block: Block, start: int, position: int, second: int) -> Iterator[Piece]:
-        """Yield the lines before `position`, where a new second begins."""
+    def _move(
+        self, block: Block, start: int, position: int, second: int
+    ) -> Generator[Piece, None, int]:
+        """Yield the lines before `position`, where a new second begins; return where to go on."""
+        if not self._has_begun and second > (self.now or second) + LEAP_SECONDS:
+            self.now = second  # all before was one clock that is years behind: no time of this log
+            return start
+        self._has_begun = True
         cut = min(self._scan.vague_at, position)
         if cut > start:
             yield Piece(self.now, BlockPiece(block, start, cut))
-        if cut < position and not self._held:
+        gap = second - (self.now or second)
+        if not self._held and gap > SOON_SECONDS and self._scan.is_vague():
             yield Piece(self.now, None)
-        self._scan.learn(second - (self.now or second))
+        self._scan.learn(gap)
         self.now = second
         yield from self._let_go()
         if cut < position:
-            yield Piece(second, BlockPiece(block, cut, position))
+            yield Piece(second, BlockPiece(block, max(cut, start), position))
+        return max(position, start)
 
     def _keep_back(self, block: Block, start: int, cut: int) -> Iterator[Piece]:
         """Yield the lines at the end of a block, up to where they belong to no second any more."""
@@ -216,7 +233,7 @@ class _Scan:
                 yield start, second
             else:
                 self._unclocked += 1
-                if self._unclocked > FEW_LINES and self.vague_at > start and self._is_vague():
+                if self._unclocked > FEW_LINES and self.vague_at > start and self.is_vague():
                     self.vague_at = start
             start = end + 1
 
@@ -229,5 +246,9 @@ class _Scan:
         if seconds <= SOON_SECONDS:
             self._usual.append(self._unclocked)
 
-    def _is_vague(self) -> bool:
+    def is_vague(self) -> bool:
+        """Whether more lines without a clock came than usually follow one: when, nobody can tell.
+
+        Even a few may be steps that came one by one.
+        """
         return self._unclocked > 2 * median(self._usual or (0,))

@@ -9,9 +9,10 @@ from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
+from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import Unit
-from relume.serve.backtest.timeline import Extent, unit_landings
+from relume.serve.backtest.timeline import unit_landings
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer

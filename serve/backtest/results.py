@@ -91,7 +91,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 verdict=_verdict(found.verdict),
                 first_step=found.first_step,
                 last_step=found.last_step,
-                missing=list(source.missing),
+                missing=found.extent.missing or list(source.missing),
                 skipped=skipped,
             )
         )

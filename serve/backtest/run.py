@@ -25,6 +25,7 @@ from relume.serve.backtest.replay import replay_unit
 from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
 from relume.serve.backtest.sources import Unit
 from relume.serve.backtest.units import dataset_units
+from relume.serve.descriptors import allow_many_files
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Domain, Kind
@@ -88,15 +89,15 @@ class Recording:
         self._labels = source
         self._live = self._reader is not None and is_live(self._reader)
 
-    def digest(self) -> str:
-        """Return a hash of the data and its labels; of a data set its own."""
+    def digest(self, *, labels: bool = True) -> str:
+        """Return a hash of the data and its labels, or without them; of a data set its own."""
         if self._dataset is not None:
-            return self._dataset.digest()
+            return self._dataset.digest(labels=labels)
         digest = hashlib.sha256()
         if self._reader is not None:
             for commit in self._reader.commits():
                 digest.update(repr([(one.path, one.crc32) for one in commit.segments]).encode())
-        if self._labels is not None:
+        if labels and self._labels is not None:
             digest.update(self._labels.digest().encode())
         return digest.hexdigest()[:HASH_DIGITS]
 
@@ -118,6 +119,7 @@ class Recording:
         OSError
             When results can't be written.
         """
+        allow_many_files()
         zone = self.zone or judging.zone
         analyzer, settings = judging.analyzer, judging.settings
         if self._live and self._reader is not None:
@@ -142,7 +144,10 @@ class Recording:
     def about(self, judging: Judging) -> About:
         """Return what results of a replay are of."""
         return About(
-            data=self.name, digest=self.digest(), settings=judging.digest(), version=__version__
+            data=self.name,
+            digest=self.digest(labels=False),
+            settings=judging.digest(),
+            version=__version__,
         )
 
 
@@ -164,6 +169,12 @@ def scored_attempts(recording: Recording, results: Results) -> Iterator[ScoredAt
     for unit in results.read():
         for one in unit.attempts:
             yield _scored(one, labels.get(one.attempt), recording.origin)
+
+
+def not_replayed(recording: Recording, results: Results) -> list[str]:
+    """Return the labelled attempts that the data doesn't hold: nothing is said about them."""
+    there = {one.attempt for unit in results.read() for one in unit.attempts}
+    return [attempt for attempt in recording.labels() if attempt not in there]
 
 
 def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:

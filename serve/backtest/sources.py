@@ -10,6 +10,7 @@ from relume.dataset import AttemptEntry, LogFile
 from relume.errors import InputError
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.blocks import Block
+from relume.ingest.datasets.scheduler import comment_of
 from relume.ingest.forms import form_of
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
@@ -64,9 +65,9 @@ class AttemptSource:
     def run(self) -> RunKey:
         """Whose try it is."""
         key = AttemptId.parse(self.entry.attempt).job_key
-        comment = read_comment(self.entry.comment)
-        name = self.entry.run if self.entry.comment is None else None
-        return RunKey(key.cluster, self.entry.user, name or run_name(comment, key))
+        return RunKey(
+            key.cluster, self.entry.user, run_name(read_comment(comment_of(self.entry)), key)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from relume.errors import InputError
 from relume.ingest.datasets import Dataset
+from relume.ingest.joining import short_name
 from relume.serve.backtest.sources import (
     LogSource,
     Unit,
@@ -30,12 +32,14 @@ def dataset_units(dataset: Dataset) -> Iterator[Unit]:
     logs: dict[str, list[LogSource]] = {}
     for file in dataset.node_logs:
         with suppress(InputError):  # a log that isn't there: the others are all there is
-            logs.setdefault(file.node or "", []).append(file_source(file))
+            logs.setdefault(short_name(file.node or ""), []).append(file_source(file))
     for run, entries in grouped(dataset.attempts()).items():
         attempts = tuple(map(with_files, entries))
         nodes = sorted({node for entry in entries for node in entry.nodes})
         yield Unit(
             name=unit_name(run),
             attempts=attempts,
-            node_logs=tuple(log for node in nodes for log in logs.get(node, ())),
+            node_logs=tuple(
+                replace(log, node=node) for node in nodes for log in logs.get(short_name(node), ())
+            ),
         )

@@ -36,7 +36,8 @@ LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
 _PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
 """Whoever doesn't work, or cleans up, is silent for a reason."""
-_ENDED = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
+OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
+"""States of an attempt that is over; it may have a successor."""
 
 
 def log_source(attempt: str, path: str | None = None) -> str:
@@ -192,7 +193,7 @@ class Judge:
             excluded_by_user=event.exclude_nodes,
             required_nodes=event.required_nodes,
             needed_nodes=event.num_nodes,
-            ended=event.state in _ENDED,
+            ended=event.state in OVER,
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)

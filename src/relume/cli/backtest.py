@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from relume.models.scoring.attempt import ScoredAttempt
     from relume.serve.backtest.run import Judging, Recording
 
+MAX_SHOWN = 5
 PIPED_WIDTH = 120
 """Columns of tables that don't go to a terminal."""
 DataArgument = Annotated[
@@ -64,7 +65,7 @@ def backtest(
     rule. Exit code 0, whatever they are; 2: the data can't be used.
     """
     from relume.serve.backtest.results import Results
-    from relume.serve.backtest.run import Recording, scored_attempts
+    from relume.serve.backtest.run import Recording, not_replayed, scored_attempts
 
     judging = _judging(config, rules or [])
     recording = Recording(data, labels)
@@ -74,9 +75,13 @@ def backtest(
             with _progress(recording.name) as advance:
                 recording.replay(judging, results, advance)
             document = _score(recording, scored_attempts(recording, results), began)
+            document["not_replayed"] = missing = not_replayed(recording, results)
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)
+    if missing:
+        shown = ", ".join(missing[:MAX_SHOWN])
+        say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
 
 
 def _judging(config: Path | None, rules: list[Path]) -> Judging:

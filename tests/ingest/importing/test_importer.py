@@ -64,7 +64,7 @@ def test_an_attempt_lands_between_its_start_and_its_end(tmp_path: Path, lake: Pa
         ({"state": None, "end": None}, ["RUNNING", "UNKNOWN"]),
         ({"state": None}, ["RUNNING", "UNKNOWN"]),
         ({"state": "CANCELLED by 0"}, ["RUNNING", "CANCELLED"]),
-        ({"comment": "my own", "run": "llm"}, ["RUNNING", "FAILED"]),
+        ({"comment": "my own"}, ["RUNNING", "FAILED"]),
     ],
 )
 def test_an_end_lands_when_one_is_known(

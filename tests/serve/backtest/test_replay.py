@@ -230,3 +230,110 @@ def test_many_rank_files_are_merged_by_time(tmp_path: Path) -> None:
     [advice] = _advice(only(replayed(tmp_path, entry(files=files))))
     assert advice.kind is Kind.CRASH
     assert advice.created_at == START + 22 * SECOND
+
+
+XID = "gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+
+
+def operations(found: dict[str, Replayed]) -> list[Operation]:
+    return [advice.operation for one in found.values() for advice in _advice(one)]
+
+
+@pytest.mark.parametrize("behind", [400, 2000, 7 * 3600])
+def test_clocks_that_are_not_the_scheduler_s_show_no_silence(tmp_path: Path, behind: int) -> None:
+    """Another zone, or a clock that is wrong: the log seems to end long before the attempt does."""
+    log = logged(tmp_path, "7.out", steps(900, start=START - behind * SECOND))
+    done = entry(files=(log,), state="COMPLETED", start=START, end=START + 901 * SECOND)
+    one = only(replayed(tmp_path, done))
+    assert _advice(one) == []
+    assert "its clocks begin before the attempt" in one.extent.missing[0]
+
+
+def test_a_crash_in_a_log_of_another_zone_is_found_all_the_same(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [*steps(60, start=START - 7200 * SECOND), *TRACEBACK])
+    failed = entry(files=(log,), start=START, end=START + 61 * SECOND)
+    last = _advice(only(replayed(tmp_path, failed)))[-1]
+    assert (last.kind, last.cause) == (Kind.CRASH, "user_exception")
+
+
+@pytest.mark.parametrize("count", [3, 10, 11, 60])
+def test_steps_without_clocks_after_a_clock_are_no_silence(tmp_path: Path, count: int) -> None:
+    bare = [f"iter {n}: loss 3.9, time 60000.00ms" for n in range(count)]
+    for name, lines in (("end", bare), ("between", [*bare, f"[{clock(1200)}] done"])):
+        folder = tmp_path / name
+        folder.mkdir()
+        log = logged(folder, "7.out", [*steps(12), *lines])
+        done = entry(files=(log,), state="COMPLETED", start=START, end=START + 1200 * SECOND)
+        assert operations(replayed(folder, done)) == []
+
+
+def test_of_a_file_that_two_attempts_appended_to_each_gets_its_lines(tmp_path: Path) -> None:
+    later = START + 600 * SECOND
+    both = [*steps(60), *TRACEBACK, *steps(300, start=later), "Training complete."]
+    log = logged(tmp_path, "both.out", both)
+    first = entry(1, run="llm", files=(log,), start=START, end=START + 65 * SECOND)
+    second = entry(2, run="llm", files=(log,), start=later, end=later + 305 * SECOND)
+    found = replayed(tmp_path, first, replace(second, state="COMPLETED", exit_code=0))
+    one, two = found.values()
+    assert {advice.cause for advice in _advice(one)} == {"user_exception"}
+    assert (one.last_step, two.first_step, two.last_step) == (60, 1, 300)
+    assert _advice(two) == []
+
+
+def test_a_first_clock_that_is_years_old_is_not_the_start(tmp_path: Path) -> None:
+    lines = ["[2019-01-02 03:04:05] built", *steps(600), "Training complete."]
+    log = logged(tmp_path, "7.out", lines)
+    one = only(replayed(tmp_path, entry(files=(log,), state="COMPLETED", exit_code=0)))
+    assert one.extent.start == START + 2 * SECOND
+    assert _advice(one) == []
+
+
+def test_lines_that_are_dated_after_the_end_keep_their_order(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK, *steps(2, 62)])
+    failed = entry(files=(log,), start=START, end=START + 59 * SECOND)
+    one = only(replayed(tmp_path, failed))
+    assert (one.first_step, _advice(one)[-1].cause) == (1, "user_exception")
+
+
+@pytest.mark.parametrize("before", ["Mar  1 07:00:00", "Mar  4 06:00:00"])
+def test_a_kernel_that_said_nothing_for_days_is_believed(tmp_path: Path, before: str) -> None:
+    lines = [f"{before} gpu-a02 kernel: usb 1-1: new device", f"Mar  4 07:01:00 {XID}"]
+    kernel = logged(tmp_path, "kern.log", lines, node="gpu-a02", stream="kernel")
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    failed = entry(files=(log,), start=START, end=START + 65 * SECOND)
+    last = _advice(only(replayed(tmp_path, failed, nodes=(kernel,))))[-1]
+    assert (last.operation, last.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("gpu-a02",))
+
+
+@pytest.mark.parametrize("name", ["gpu-a02.lab.example", "GPU-A02"])
+def test_a_node_is_known_by_its_other_names(tmp_path: Path, name: str) -> None:
+    kernel = logged(tmp_path, "k", [f"Mar  4 07:01:00 {XID}"], node=name, stream="kernel")
+    log = logged(tmp_path, "7.out", [*steps(60), *TRACEBACK])
+    failed = entry(files=(log,), start=START, end=START + 65 * SECOND)
+    last = _advice(only(replayed(tmp_path, failed, nodes=(kernel,))))[-1]
+    assert last.exclude_nodes == ("gpu-a02",)
+
+
+@pytest.mark.parametrize(
+    "comment", [None, "my own words", '{"relume": {"max_restarts": 2}}', "[1]"]
+)
+def test_tries_are_joined_by_the_run_of_the_data_set(tmp_path: Path, comment: str | None) -> None:
+    entries = []
+    for number in (1, 2):
+        start = START + number * 1000 * SECOND
+        log = logged(tmp_path, f"{number}.out", [*steps(60, start=start), *TRACEBACK])
+        times = {"start": start, "end": start + 65 * SECOND}
+        entries.append(entry(number, run="llm", comment=comment, files=(log,), **times))
+    found = replayed(tmp_path, *entries).values()
+    last = [_advice(one)[-1].operation for one in found]
+    assert last == [Operation.RESTART, Operation.STOP]
+
+
+def test_a_log_that_goes_away_while_it_is_read_is_named(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", steps(60))
+    recorded(tmp_path, entry(files=(log,), start=START, end=START + 65 * SECOND))
+    [unit] = dataset_units(read_dataset(tmp_path))
+    (tmp_path / "7.out").unlink()
+    one = only(replay_unit(unit, judging().analyzer, judging().settings, "UTC"))
+    assert "7.out" in one.extent.missing[0]
+    assert _advice(one)[-1].settled

@@ -12,9 +12,11 @@ from recording import SECOND, START, TRACEBACK, entry, judging, logged, recorded
 from relume.advice import Advice
 from relume.dataset import AttemptEntry, Incident
 from relume.errors import InputError
+from relume.ingest.importing import import_units, units_of
+from relume.ingest.lake import LakeWriter
 from relume.models.scoring.score import score
 from relume.serve.backtest.results import RESULTS_FILE, About, Results, UnitResult
-from relume.serve.backtest.run import Recording, scored_attempts
+from relume.serve.backtest.run import Recording, not_replayed, scored_attempts
 from relume.verdict import Domain, Kind
 
 ABOUT = About(data="made up", digest="d", settings="s", version="v")
@@ -137,6 +139,36 @@ def test_the_score_is_that_of_the_labels_of_now(tmp_path: Path) -> None:
     assert (report.counts.attempts, report.counts.labelled) == (3, 2)
     crash = report.detection.by_kind[Kind.CRASH]
     assert (crash.true_positives, crash.misses, crash.false_positives) == (1, 0, 1)
+
+
+def test_a_corrected_label_is_scored_without_a_new_replay(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    made = crashed(logs, 1)
+    made = replace(made, files=tuple(replace(f, path=str(logs / f.path)) for f in made.files))
+    scores = []
+    for name, labelled in (("wrong", replace(made, incidents=())), ("right", made)):
+        recorded(tmp_path / name, labelled)
+        recording = Recording(tmp_path / name)
+        with Results(tmp_path / "out", recording.about(judging())) as results:
+            recording.replay(judging(), results, silent)
+            scores.append(score(scored_attempts(recording, results)).detection.all)
+    assert [(one.true_positives, one.false_positives) for one in scores] == [(0, 1), (1, 0)]
+
+
+def test_labels_of_attempts_that_are_not_there_are_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    recorded(data, crashed(data, 1), crashed(data, 2))
+    one = tmp_path / "one"
+    one.mkdir()
+    recorded(one, crashed(one, 1))
+    with LakeWriter(tmp_path / "lake") as lake:
+        import_units(lake, units_of([one]))
+    recording = Recording(tmp_path / "lake", data)
+    with Results(tmp_path / "out", recording.about(judging())) as results:
+        recording.replay(judging(), results, silent)
+        assert not_replayed(recording, results) == [entry(2).attempt]
 
 
 def test_other_rules_settings_or_zones_are_another_backtest() -> None:
