@@ -21,7 +21,7 @@ from relume.identity import AttemptId
 from relume.ingest.datasets.scheduler import RUNNING, end_state, scheduler_event
 from relume.serve.backtest.logs import SOURCE, RecordedLog, Timed
 from relume.serve.backtest.sources import AttemptSource
-from relume.serve.live.judge import LOG_ENDED, log_source
+from relume.serve.live.naming import LOG_ENDED, log_source
 from relume.verdict import Health
 
 NO_CLOCK = "no line of it has a clock: nobody can tell when it was silent"

@@ -74,7 +74,7 @@ class RecordedLog:
         the log was silent, and from then on it is clear again. Lines that didn't come `within` two
         times, where they are given, are another attempt's, and left out.
         """
-        is_vague = False
+        is_vague, latest = False, start
         for piece in self._pieces:
             if piece.second is None:
                 if piece.block is not None and within is None:
@@ -84,14 +84,16 @@ class RecordedLog:
             if within is not None and not within[0] <= time <= within[1]:
                 continue
             time = max(time, start)
-            if piece.block is None:
+            if (piece.is_vague or piece.block is None) and not is_vague:
                 is_vague = True
-                yield time, vague(time)
-                continue
-            if is_vague:
+                since = time if piece.block is None else latest
+                yield since, vague(since)
+            elif is_vague and not piece.is_vague and piece.block is not None:
                 is_vague = False
                 yield time, known(time)
-            yield time, self._batch(piece.block, time)
+            if piece.block is not None:
+                yield time, self._batch(piece.block, time)
+            latest = time
 
     def untimed(self, time: int) -> Iterator[Timed]:
         """Yield, once and as of `time`, all lines of a log without clocks."""

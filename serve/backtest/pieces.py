@@ -84,10 +84,13 @@ class Piece(NamedTuple):
     block
         The lines. Null says that after this second more came, before the next piece's at the
         latest: there is no silence to be seen in between.
+    is_vague
+        Whether the lines may have come at any time since the piece before, or since the start.
     """
 
     second: int | None
     block: BlockPiece | None
+    is_vague: bool = False
 
 
 def timed_pieces(
@@ -95,7 +98,7 @@ def timed_pieces(
 ) -> Iterator[Piece]:
     """Yield the lines of a log in its order; seconds never go back.
 
-    Lines before the first clock have that of the first. Lines after a clock are of its second, up
+    Lines before the first clock are told with it. Lines after a clock are of its second, up
     to as many as usually follow one; what comes after them is told with the next clock, when it
     had come at the latest. In a log whose first block has no clock nothing has one.
 
@@ -128,6 +131,7 @@ class _Cutter:
         self._believes_leaps = believes_leaps
         self._leap: tuple[int, int] | None = None
         self._has_begun = False
+        self._prefix = 0
         self._held: list[BlockPiece] = []
         self._scan = _Scan(clock)
 
@@ -137,7 +141,7 @@ class _Cutter:
         scan.begin(is_vague=bool(self._held))
         for position, second in scan.clocks(block.data):
             if self.now is None:
-                self.now = second
+                self.now, self._prefix = second, position
             elif second > self.now + LEAP_SECONDS and not self._believes_leaps:
                 if self._leap is None or second < self._leap[1]:
                     self._leap = position, second
@@ -150,10 +154,8 @@ class _Cutter:
             scan.clocked()
         if self._leap is not None:
             self._leap = 0, self._leap[1]  # its line goes with this block
-        cut = len(block.data) if self.now is None else scan.vague_at
         if start < len(block.data):
-            yield from self._keep_back(block, start, max(start, cut))
-        self._has_begun = True
+            yield from self._keep_back(block, start, max(start, scan.vague_at))
 
     def rest(self) -> Iterator[Piece]:
         """Yield what still waits at the end of the log."""
@@ -166,12 +168,11 @@ class _Cutter:
     ) -> Generator[Piece, None, int]:
         """Yield the lines before `position`, where a new second begins; return where to go on."""
         if not self._has_begun and second > (self.now or second) + LEAP_SECONDS:
-            self.now = second  # all before was one clock that is years behind: no time of this log
+            # All before was one clock that is years behind: no time of this log.
+            self.now, self._prefix = second, position
             return start
-        self._has_begun = True
         cut = min(self._scan.vague_at, position)
-        if cut > start:
-            yield Piece(self.now, BlockPiece(block, start, cut))
+        yield from self._plain(block, start, cut)
         gap = second - (self.now or second)
         if not self._held and gap > SOON_SECONDS and self._scan.is_vague():
             yield Piece(self.now, None)
@@ -179,14 +180,26 @@ class _Cutter:
         self.now = second
         yield from self._let_go()
         if cut < position:
-            yield Piece(second, BlockPiece(block, max(cut, start), position))
+            yield Piece(second, BlockPiece(block, max(cut, start), position), is_vague=True)
         return max(position, start)
+
+    def _plain(self, block: Block, start: int, cut: int) -> Iterator[Piece]:
+        """Yield lines of the present second; before the first of all, those that had no clock."""
+        if not self._has_begun:
+            self._has_begun = True
+            if self._prefix > start:
+                yield Piece(self.now, BlockPiece(block, start, self._prefix), is_vague=True)
+                start = self._prefix
+        if cut > start:
+            yield Piece(self.now, BlockPiece(block, start, cut))
 
     def _keep_back(self, block: Block, start: int, cut: int) -> Iterator[Piece]:
         """Yield the lines at the end of a block, up to where they belong to no second any more."""
         size = len(block.data)
-        if min(cut, size) > start:
-            yield Piece(self.now, BlockPiece(block, start, min(cut, size)))
+        if self.now is None:
+            yield Piece(None, BlockPiece(block, start, size))
+            return
+        yield from self._plain(block, start, min(cut, size))
         if cut < size:
             if not self._held:
                 yield Piece(self.now, None)
@@ -196,7 +209,7 @@ class _Cutter:
 
     def _let_go(self) -> Iterator[Piece]:
         held, self._held = self._held, []
-        return (Piece(self.now, one) for one in held)
+        return (Piece(self.now, one, is_vague=True) for one in held)
 
 
 class _Scan:

@@ -16,14 +16,13 @@ from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.naming import LOG_ENDED, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
-LOG_ENDED = "read to its end"
-"""Reason of the status that lands when the logs of an ended attempt were read to their end."""
 SCHEDULER = "slurm"
 """Source of what the scheduler says; while it is silent, nobody knows which jobs run."""
 MAX_ATTEMPTS = 20_000
@@ -38,25 +37,6 @@ _PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
 """Whoever doesn't work, or cleans up, is silent for a reason."""
 OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
 """States of an attempt that is over; it may have a successor."""
-
-
-def log_source(attempt: str, path: str | None = None) -> str:
-    """Name of the source that the logs of one attempt are, or one of them.
-
-    >>> log_source("lab/7@1767323045.0")
-    'log lab/7@1767323045.0'
-    """
-    return f"log {attempt}" if path is None else f"log {attempt} {path}"
-
-
-def attempt_of_source(source: str) -> str | None:
-    """Attempt whose log a source is, null for other sources.
-
-    >>> attempt_of_source(log_source("lab/7@1767323045.0", "/logs/my job.out"))
-    'lab/7@1767323045.0'
-    """
-    kind, _, rest = source.partition(" ")
-    return rest.partition(" ")[0] if kind == "log" else None
 
 
 @dataclass(slots=True)

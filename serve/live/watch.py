@@ -27,6 +27,7 @@ from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
+from relume.serve.live.naming import log_source
 from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
@@ -168,6 +169,8 @@ class AttemptWatch:
             self._is_degraded = True
         if self._analysis.new_steps > self._seen_steps:
             steps = self._analysis.new_steps - self._seen_steps
+            if log_source(str(self.attempt), block.file) in self._blind:
+                self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
             self._seen_steps = self._analysis.new_steps
             self._gaps.progress(event_time, "train", steps)
             self._hang = None
