@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relume.ingest.importing.importer import COMMIT_BYTES, ImportReport, import_units
-from relume.ingest.importing.sources import units_of
+from relume.ingest.importing.sources import facts_of, units_of
 from relume.ingest.importing.unit import EventsPart, LogPart, Unit
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ImportReport",
     "LogPart",
     "Unit",
+    "facts_of",
     "import_units",
     "units_of",
 ]

@@ -16,6 +16,7 @@ from relume.ingest.importing.events import accounting_part, events_part, holds_e
 from relume.ingest.importing.nodes import daemon_part, nodes_part
 from relume.ingest.importing.scheduler import ended, started
 from relume.ingest.importing.unit import EventsPart, LogPart, Part, Unit
+from relume.ingest.lake.about import ORIGIN, ZONE
 from relume.ingest.opening import STDIN, is_special
 from relume.ingest.skips import SkipCounts
 
@@ -66,6 +67,23 @@ def units_of(
                 expected="the attempts that it names itself",
                 hint="leave --attempt out",
             )
+
+
+def facts_of(path: Path | str, zone: str) -> dict[str, str]:
+    """Return what `relume.ingest.lake.about` notes of a source.
+
+    A data set says in which zone its clocks are and where it comes from; of everything else `zone`
+    is the zone, and the origin isn't known.
+
+    Raises
+    ------
+    InputError
+        When the data set can't be read.
+    """
+    if not is_dataset(Path(path)):
+        return {ZONE: zone}
+    header = read_dataset(path).header
+    return {ZONE: header.timezone, ORIGIN: header.origin.value}
 
 
 def dataset_units(dataset: Dataset) -> Iterator[Unit]:

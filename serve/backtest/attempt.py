@@ -41,13 +41,14 @@ class Extent:
 
     `is_timed` is whether a clock or the scheduler says so. Else both times are those of its first
     submission, and stand for nothing. `missing` says which logs, or what of them, could not be
-    used.
+    used; `logs` counts those that were opened.
     """
 
     start: int = 0
     end: int = 0
     is_timed: bool = False
     missing: list[str] = field(default_factory=list)
+    logs: int = 0
 
 
 class AttemptTimeline:
@@ -77,8 +78,10 @@ class AttemptTimeline:
         self._shared, self._missing = shared, extent.missing
         self._unread = list(source.missing)
         key = AttemptId.parse(source.entry.attempt).job_key
+        extent.missing.clear()
         self._cluster = key.cluster
         self._logs = list(self._opened(zone))
+        extent.logs = len(self._logs)
         firsts = [log.first for log in self._timed() if log.log.name not in shared]
         first = min((one for one in firsts if one is not None), default=None)
         entry = self._entry

@@ -55,6 +55,7 @@ def replay_live(
         extent = results.setdefault(entry.attempt, Replayed()).extent
         extent.start = entry.start or told[entry.attempt][0].event_time or 0
         extent.end, extent.is_timed = max(entry.end or now, extent.start), True
+        extent.logs = 1
     return Unit(name=UNIT, attempts=tuple(AttemptSource(entry=e) for e in entries)), results
 
 

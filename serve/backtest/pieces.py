@@ -20,6 +20,8 @@ LOOKED_AT = 600
 """Characters of a line in which a clock may stand."""
 LEAP_SECONDS = 24 * 3600
 """A job's log may be silent for a day; a time further ahead is first of all a broken clock."""
+BACK_SECONDS = 120
+"""Ranks are out of step by less; a clock further behind was set back (an hour in autumn)."""
 FEW_LINES = 10
 """Lines without a clock that may follow one that has one, and still be of its time."""
 SOON_SECONDS = 10
@@ -130,7 +132,7 @@ class _Cutter:
         self.now: int | None = None
         self._believes_leaps = believes_leaps
         self._leap: tuple[int, int] | None = None
-        self._has_begun = False
+        self._has_begun = self._is_behind = False
         self._prefix = 0
         self._held: list[BlockPiece] = []
         self._scan = _Scan(clock)
@@ -148,6 +150,7 @@ class _Cutter:
                     continue
                 start = yield from self._move(block, start, *self._leap)
             self._leap = None
+            self._is_behind |= second < self.now - BACK_SECONDS
             if second > self.now:
                 start = yield from self._move(block, start, position, second)
             yield from self._let_go()  # of the same second after all
@@ -173,6 +176,7 @@ class _Cutter:
             return start
         cut = min(self._scan.vague_at, position)
         yield from self._plain(block, start, cut)
+        self._is_behind = False
         gap = second - (self.now or second)
         if not self._held and gap > SOON_SECONDS and self._scan.is_vague():
             yield Piece(self.now, None)
@@ -191,7 +195,7 @@ class _Cutter:
                 yield Piece(self.now, BlockPiece(block, start, self._prefix), is_vague=True)
                 start = self._prefix
         if cut > start:
-            yield Piece(self.now, BlockPiece(block, start, cut))
+            yield Piece(self.now, BlockPiece(block, start, cut), is_vague=self._is_behind)
 
     def _keep_back(self, block: Block, start: int, cut: int) -> Iterator[Piece]:
         """Yield the lines at the end of a block, up to where they belong to no second any more."""

@@ -32,8 +32,9 @@ class AdviceResult(msgspec.Struct, frozen=True):
 class AttemptResult(msgspec.Struct, frozen=True):
     """What came of one attempt. Times are UTC microseconds, null without any clock.
 
-    `verdict` has kind, cause, domain, rule and confidence of the verdict on everything; `missing`
-    names logs that could not be read, `skipped` counts what was left out of the others.
+    `verdict` has kind, cause, domain, rule and confidence of the verdict on everything. `logs`
+    counts the logs that were read, `missing` names those that could not be, or not as they are, and
+    `skipped` counts what was left out of the others.
     """
 
     attempt: str
@@ -47,6 +48,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     verdict: dict[str, Any] | None
     first_step: int | None
     last_step: int | None
+    logs: int
     missing: list[str]
     skipped: dict[str, int]
 
@@ -91,6 +93,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 verdict=_verdict(found.verdict),
                 first_step=found.first_step,
                 last_step=found.last_step,
+                logs=found.extent.logs,
                 missing=found.extent.missing or list(source.missing),
                 skipped=skipped,
             )
@@ -144,6 +147,17 @@ class Results:
             for line in stream:
                 yield msgspec.json.decode(line, type=UnitResult)
 
+    def _decoded(self, line: bytes, number: int) -> UnitResult:
+        try:
+            return msgspec.json.decode(line, type=UnitResult)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                f"{self._path} line {number}",
+                found=str(error),
+                expected="a result that `relume backtest` wrote",
+                hint="name another folder with --out, or take the line away",
+            ) from error
+
     def _lock(self, folder: Path) -> None:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -181,10 +195,10 @@ class Results:
     def _recover(self) -> set[str]:
         done, end = set(), 0
         with self._path.open("rb") as stream:
-            for line in stream:
+            for number, line in enumerate(stream, start=1):
                 if not line.endswith(b"\n"):
                     break
-                done.add(msgspec.json.decode(line, type=UnitResult).unit)
+                done.add(self._decoded(line, number).unit)
                 end += len(line)
         os.ftruncate(self._descriptor, end)
         os.lseek(self._descriptor, end, os.SEEK_SET)

@@ -16,6 +16,7 @@ from relume.errors import InputError
 from relume.ingest.datasets import is_dataset, read_dataset
 from relume.ingest.datasets.forms import HEADER_FILE
 from relume.ingest.lake import LakeReader
+from relume.ingest.lake.about import ORIGIN, ZONE, read_about
 from relume.ingest.lake.journal import FOLDER as JOURNAL
 from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import ScoredAttempt
@@ -83,9 +84,13 @@ class Recording:
             )
         self._reader = None if self._dataset is not None else _lake(path)
         source = self._dataset or (read_dataset(labels) if labels is not None else None)
+        about = {} if self._reader is None else read_about(path)
         self.name = path.resolve().name if source is None else source.header.name
-        self.origin = Origin.PRODUCTION if source is None else source.header.origin
-        self.zone = None if source is None else source.header.timezone
+        # What a service landed is nobody's recording.
+        origin = about.get(ORIGIN, Origin.PRODUCTION.value)
+        self.origin = Origin(origin) if source is None else source.header.origin
+        zone = None if source is None else source.header.timezone
+        self.zone = about.get(ZONE, zone)
         self._labels = source
         self._live = self._reader is not None and is_live(self._reader)
 
@@ -177,14 +182,21 @@ def not_replayed(recording: Recording, results: Results) -> list[str]:
     return [attempt for attempt in recording.labels() if attempt not in there]
 
 
+def unread(results: Results) -> dict[str, list[str]]:
+    """Return what of the logs could not be used, by attempt; nothing where it left none."""
+    found = (one for unit in results.read() for one in unit.attempts)
+    return {one.attempt: one.missing for one in found if one.missing or not one.logs}
+
+
 def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
     alarms = (_alarm(one, advice) for advice in one.advice)
     return ScoredAttempt(
         attempt=one.attempt,
         title=one.title if label is None else label.title,
         origin=origin,
-        start=one.start,
-        end=one.end,
+        # What nobody read was not quiet.
+        start=one.start if one.logs else None,
+        end=one.end if one.logs else None,
         nodes=one.nodes,
         incidents=None if label is None else label.incidents,
         ignore=() if label is None else label.ignore,
@@ -200,7 +212,7 @@ def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
     return Alarm(
         attempt=one.attempt,
         kind=advice.kind,
-        time=advice.created_at if one.start is not None else None,
+        time=advice.created_at if one.start is not None and one.logs else None,
         rule=advice.rule,
         domain=advice.domain,
         cause=advice.cause,

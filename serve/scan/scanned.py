@@ -9,6 +9,7 @@ from pathlib import Path
 from relume.advice import Advice, Operation
 from relume.dataset import AttemptEntry
 from relume.ingest.lake import LakeReader
+from relume.ingest.lake.about import ZONE, read_about
 from relume.models.diagnosis.scheduler import FAILED_STATES
 from relume.models.policy.fingerprint import fingerprint
 from relume.serve.backtest.lakes import is_live, lake_units
@@ -101,6 +102,7 @@ def scan_lake(
     LakeError
         When the lake can't be read.
     """
+    zone = read_about(folder).get(ZONE, zone)
     reader = LakeReader(folder, zone=zone)
     if not is_live(reader):
         yield from scan_units(lake_units(reader), analyzer, settings, zone)

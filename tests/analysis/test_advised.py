@@ -38,6 +38,7 @@ def test_the_advice_of_a_backtest(tmp_path: Path) -> None:
         verdict=None,
         first_step=None,
         last_step=None,
+        logs=1,
         missing=[],
         skipped={},
     )

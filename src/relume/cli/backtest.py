@@ -65,7 +65,7 @@ def backtest(
     rule. Exit code 0, whatever they are; 2: the data can't be used.
     """
     from relume.serve.backtest.results import Results
-    from relume.serve.backtest.run import Recording, not_replayed, scored_attempts
+    from relume.serve.backtest.run import Recording, not_replayed, scored_attempts, unread
 
     judging = _judging(config, rules or [])
     recording = Recording(data, labels)
@@ -76,9 +76,13 @@ def backtest(
                 recording.replay(judging, results, advance)
             document = _score(recording, scored_attempts(recording, results), began)
             document["not_replayed"] = missing = not_replayed(recording, results)
+            document["unread"] = lost = unread(results)
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)
+    if lost:
+        shown = next((f"; {name}: {why[0]}" for name, why in lost.items() if why), "")
+        say(f"{len(lost)} attempts left no log, or not all of it could be used{shown}")
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")

@@ -79,8 +79,9 @@ def import_(
     Exit code 0: all of it is in the lake; 2: some source can't be imported, the others are.
     """
     from relume.config import load_config
-    from relume.ingest.importing import import_units, units_of
+    from relume.ingest.importing import facts_of, import_units, units_of
     from relume.ingest.lake import LakeWriter
+    from relume.ingest.lake.about import note_about
     from relume.ingest.skips import SkipCounts
 
     cluster = load_config(config).settings.cluster
@@ -98,7 +99,10 @@ def import_(
     for _ in units(None):  # what can't be used at all is refused before anything is written
         pass
     began, worked = time.monotonic(), time.process_time()
+    facts = [facts_of(source, cluster.timezone) for source in sources]
     with LakeWriter(lake) as writer, _progress(units) as advance:
+        for fact in facts:
+            note_about(writer, fact)
         report = import_units(writer, units(left_out), advance=advance)
     report.skipped.merge(left_out)
     _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)

@@ -6,16 +6,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from recording import SECOND, START, TRACEBACK, clock, entry, judging, logged, recorded, steps
 from relume.advice import Advice, Operation
-from relume.dataset import AttemptEntry, LogFile
+from relume.cli import app
+from relume.dataset import AttemptEntry, DatasetHeader, LogFile, Origin
 from relume.events import SchedulerEvent
-from relume.ingest.datasets import read_dataset
+from relume.ingest.datasets import read_dataset, write_dataset
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.serve.backtest.lakes import lake_units
 from relume.serve.backtest.replay import Replayed, replay_unit, ticked
+from relume.serve.backtest.results import Results
+from relume.serve.backtest.run import Recording
 from relume.serve.backtest.sources import Unit
 from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.units import dataset_units
@@ -337,3 +341,35 @@ def test_a_log_that_goes_away_while_it_is_read_is_named(tmp_path: Path) -> None:
     one = only(replay_unit(unit, judging().analyzer, judging().settings, "UTC"))
     assert "7.out" in one.extent.missing[0]
     assert _advice(one)[-1].settled
+
+
+@pytest.mark.parametrize("back", [900, 3600])
+def test_a_clock_that_is_set_back_shows_no_silence(tmp_path: Path, back: int) -> None:
+    """As in the hour that autumn repeats."""
+    lines = [*steps(600), *steps(back + 100, start=START + (600 - back) * SECOND)]
+    log = logged(tmp_path, "7.out", lines)
+    one = only(replayed(tmp_path, entry(files=(log,), state="COMPLETED", exit_code=0)))
+    assert _advice(one) == []
+
+
+def test_a_lake_keeps_the_zone_of_its_clocks(tmp_path: Path) -> None:
+    log = logged(tmp_path, "7.out", steps(900, start=START + 3600 * SECOND))
+    done = entry(files=(log,), state="COMPLETED", start=START, end=START + 901 * SECOND)
+    header = DatasetHeader(name="winter", origin=Origin.SIMULATED, timezone="Europe/Berlin")
+    write_dataset(tmp_path, header, [done])
+    imported = CliRunner().invoke(
+        app, ["lake", "import", str(tmp_path), "--lake", str(tmp_path / "l")]
+    )
+    assert imported.exit_code == 0, imported.output
+    lake = Recording(tmp_path / "l")
+    assert (lake.zone, lake.origin) == ("Europe/Berlin", Origin.SIMULATED)
+    for recording in (lake, Recording(tmp_path)):
+        with Results(tmp_path / f"out {recording.name}", recording.about(judging())) as results:
+            recording.replay(judging(), results, lambda _done, _total: None)
+            [unit] = results.read()
+        [one] = unit.attempts
+        assert (one.missing, one.advice, one.last_step) == ([], [], 900)
+    other = tmp_path / "other"
+    write_dataset(other, DatasetHeader(name="summer"), [entry(8)])
+    refused = CliRunner().invoke(app, ["lake", "import", str(other), "--lake", str(tmp_path / "l")])
+    assert "a lake of its own" in str(refused.exception)

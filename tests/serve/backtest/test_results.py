@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from recording import SECOND, START, TRACEBACK, entry, judging, logged, recorded, steps
 from relume.advice import Advice
-from relume.dataset import AttemptEntry, Incident
+from relume.dataset import AttemptEntry, Incident, LogFile
 from relume.errors import InputError
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeWriter
 from relume.models.scoring.score import score
 from relume.serve.backtest.results import RESULTS_FILE, About, Results, UnitResult
-from relume.serve.backtest.run import Recording, not_replayed, scored_attempts
+from relume.serve.backtest.run import Recording, not_replayed, scored_attempts, unread
 from relume.verdict import Domain, Kind
 
 ABOUT = About(data="made up", digest="d", settings="s", version="v")
@@ -78,6 +78,28 @@ def test_results_of_other_data_or_settings_are_left_alone(tmp_path: Path) -> Non
         pass
     with pytest.raises(InputError, match="other settings"):
         Results(tmp_path, msgspec.structs.replace(ABOUT, settings="other"))
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    with Results(tmp_path, ABOUT) as results:
+        for unit in UNITS:
+            results.add(unit)
+    path = tmp_path / RESULTS_FILE
+    path.write_bytes(path.read_bytes().replace(b"u1", b'u"1'))
+    with pytest.raises(InputError, match=r"results\.jsonl line 2"):
+        Results(tmp_path, ABOUT)
+
+
+def test_what_nobody_read_was_not_quiet(tmp_path: Path) -> None:
+    lost = entry(1, files=(LogFile(path="gone.out"),), start=START, end=START + 86_400 * SECOND)
+    recorded(tmp_path, replace(lost, state="COMPLETED", exit_code=0))
+    recording = Recording(tmp_path)
+    with Results(tmp_path / "out", recording.about(judging())) as results:
+        recording.replay(judging(), results, silent)
+        report = score(scored_attempts(recording, results))
+        assert "gone.out" in unread(results)[lost.attempt][0]
+    assert report.false_alarms.jobs.days == 0
+    assert report.counts.without_exposure == 1
 
 
 def test_two_backtests_don_t_write_to_one_folder(tmp_path: Path) -> None:
