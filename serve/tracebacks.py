@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from relume.events import LogLine
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
+from relume.models.policy.place import INSIDE, is_installed
 
 TRACEBACK_RULE = "generic_traceback"
 RAISED_RULE = "generic_exception"
@@ -25,13 +26,14 @@ MAX_TEXT = 4096
 _RAISED = re.compile(r"(?:(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*|[A-Z]\w*[a-z]\w*)(?:: |:?$)")
 """A dotted name or a CamelCase one, alone or before its message."""
 
-_FRAME = re.compile(r'File "(?:[^"]{0,4000}/)?([^"/]{1,200})", line \d{1,9}, in (\S{1,200})')
+_FRAME = re.compile(r'File "([^"]{1,4000})", line \d{1,9}, in (\S{1,200})')
 
 
 class Raised(NamedTuple):
     """Where in a block an exception is named, and in which code it was raised.
 
-    `frame` is the innermost frame as ``file.py:function``; empty when none was printed.
+    `frame` is the innermost frame of the job's own code as ``path:function``, and behind `INSIDE`
+    the innermost one of installed code below it; empty when no frame was printed.
     """
 
     begin: int
@@ -47,7 +49,20 @@ class _Search:
 
     printer: _Printer
     lines_left: int = MAX_LINES
-    frame: str = ""
+    own: str = ""
+    inner: str = ""
+
+    def note(self, path: str, function: str) -> None:
+        """Take the next frame; of Python's importing only that it has a place at all."""
+        frame = f"{path}:{function}"
+        if not is_installed(path):
+            self.own, self.inner = frame, ""
+        elif not (path.startswith("<") and (self.own or self.inner)):
+            self.inner = frame
+
+    def raised_in(self) -> str:
+        """Where it was raised, as far as its frames tell."""
+        return INSIDE.join(frame for frame in (self.own, self.inner) if frame)
 
 
 class RaisedFinder:
@@ -82,12 +97,12 @@ class RaisedFinder:
             line = parser.look(text, 0, 0)
             ends = [s for s in searches if s.printer == _printer(line) and _is_last(line)]
             if ends and _RAISED.match(line.message):
-                found.append(Raised(begin, ends[-1].frame))
+                found.append(Raised(begin, ends[-1].raised_in()))
             frame = _FRAME.search(line.message)
             for search in searches:
                 search.lines_left -= 1
                 if frame is not None and search.printer == _printer(line):
-                    search.frame = f"{frame[1]}:{frame[2]}"
+                    search.note(frame[1], frame[2])
             searches = [s for s in searches if s not in ends and s.lines_left > 0]
             begin = end + 1
         if searches:

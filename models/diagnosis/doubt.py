@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from relume.features.progress.assess import ProgressState
-from relume.features.progress.regular import goes_on_after
+from relume.features.progress.regular import goes_on_after, is_waiting, last_work
 from relume.models.diagnosis.consequences import (
     ANCHORS,
     CAUSES,
@@ -36,6 +36,11 @@ SOME = 0.7
 OUTLIVED_SECONDS = 120
 """How long a log goes on after the last words of a process that died with it, at most."""
 OUTLIVED_LINES = 20
+"""Lines of those that work, not of those that wait for somebody."""
+CLOSING_LINES = 10
+"""Where all the last lines of a log wait, nobody works any more."""
+MISSED_STEPS = 3
+"""So many usual gaps without a step, and steps have ended."""
 _GOING_ON = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 
 
@@ -115,15 +120,34 @@ def _is_outlived(episode: Episode, hit: Hit, end: LogEnd) -> bool:
     """Whether a line that names no failure is the only one, and its log goes on for minutes.
 
     What dies prints its last lines within seconds; a service that logs a failed request, or a
-    logger's word for another process, goes on.
+    logger's word for another process, goes on. Those that wait for the dead print lines as well.
     """
     time = hit.line.event_time
     if not is_generic(hit) or time is None or end.time is None:
         return False
-    later = sum(number > hit.line.line for number, _ in end.lines)
-    seconds = (end.time - time) / MICROSECONDS
-    is_long = seconds >= OUTLIVED_SECONDS and later >= OUTLIVED_LINES
-    return is_long and episode.scheduler.state not in FAILED_STATES and not _named(episode)
+    later = [(number, text) for number, text in end.lines if number > hit.line.line]
+    active = [number for number, text in later if not is_waiting(text)]
+    closing = later[-CLOSING_LINES:][0][0] if later else 0
+    if len(active) < OUTLIVED_LINES or active[-1] < closing:
+        return False
+    is_long = (end.time - time) / MICROSECONDS >= OUTLIVED_SECONDS
+    if not is_long or episode.scheduler.state in FAILED_STATES or _named(episode):
+        return False
+    return not _steps_ended(episode, hit) or (last_work(later) or 0) >= closing
+
+
+def _steps_ended(episode: Episode, hit: Hit) -> bool:
+    """Whether the job made steps up to `hit`, and long none since; false where nobody knows."""
+    progress = episode.progress
+    usual, without = progress.usual_gap_seconds, progress.seconds_without_progress
+    if usual is None or without is None or without < MISSED_STEPS * usual:
+        return False
+    return all(
+        not tail.steps_after(hit.line.line)
+        if file == hit.line.file
+        else bool(tail.times) and tail.times[-1] <= (hit.line.event_time or 0)
+        for file, tail in episode.advances.items()
+    )
 
 
 def _named(episode: Episode) -> bool:

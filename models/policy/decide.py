@@ -119,7 +119,12 @@ _RULES = (_no_failure_ended, _nothing_seen, _identical, _hang, _network, _restar
 
 
 def _repeats(view: PolicyView, times: int) -> bool:
-    """Whether the workload fails identically for the `times`-th time in a row, no step is new."""
+    """Whether the workload fails identically for the `times`-th time in a row, no step is new.
+
+    What no line shows is never identical: accounting's word, a limit of memory say, is of many.
+    """
+    if view.verdict.root_line is None:
+        return False
     if view.verdict.domain is not Domain.WORKLOAD or not view.wishes.stop_on_repeat:
         return False
     if view.verdict.retry is Retry.YES:

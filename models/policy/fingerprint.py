@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 
+from relume.models.policy.place import code_place
 from relume.models.policy.shape import shape
-from relume.verdict import Verdict
+from relume.verdict import Domain, Verdict
 
 LENGTH = 16
 """Hexadecimal digits kept: 64 bits, no clash among the failures of a fleet."""
 COMPARED = 200
 """Characters of a root line's shape that count: long lines are cut where they become evidence."""
 
-_TOLD_BY_CODE = frozenset({"user_exception"})
-"""Causes that are many failures: a bare AssertionError says nothing but where it was raised. Others
-strike where they like: memory runs out in any function."""
+_STRIKES_ANYWHERE = frozenset({"gpu_out_of_memory", "host_out_of_memory"})
+"""Causes of a workload that aren't told by the code that met them: memory runs out in any function.
+All others are many failures: shapes mismatch at many places, each of them another bug."""
 
 
 def fingerprint(verdict: Verdict) -> str:
     """Return the fingerprint of a verdict's failure: cause, rule and the shape of its root line.
 
-    Of an exception of the user's own code also the function that raised it.
+    Of an exception of the workload also the code that raised it, unless memory ran out.
 
     Two attempts with equal fingerprints failed in the same way, wherever they ran.
     """
@@ -33,9 +34,15 @@ def fingerprint(verdict: Verdict) -> str:
         "",
     )
     words = shape(text, _nodes(verdict))[:COMPARED]
-    code = verdict.raised_in if verdict.cause in _TOLD_BY_CODE else None
-    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words, code or "")
+    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words, _code(verdict))
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
+
+
+def _code(verdict: Verdict) -> str:
+    """Where the workload raised; empty when nothing shows it or it says nothing of the failure."""
+    if verdict.domain is not Domain.WORKLOAD or verdict.cause in _STRIKES_ANYWHERE:
+        return ""
+    return code_place(verdict.raised_in) if verdict.raised_in else ""
 
 
 def _nodes(verdict: Verdict) -> set[str]:

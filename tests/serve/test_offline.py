@@ -300,8 +300,46 @@ def test_bare_assertions_of_two_functions_are_two_failures(analyzer: Analyzer) -
             f"{prefix}AssertionError",
         ]
         found = analyzer.diagnose_lines("a", [*RUN, *log])
-        assert found.raised_in == f"train.py:{function}"
+        assert found.raised_in == f"/home/ada/run{rank}/train.py:{function}"
         return fingerprint(found)
 
     assert failed("step") == failed("step", rank=12, line=71)
     assert failed("step") != failed("save")
+
+
+def raising(path: str, function: str, message: str) -> list[str]:
+    packages = f"/opt/{function}/lib/python3.12/site-packages"
+    return [
+        "Traceback (most recent call last):",
+        f'  File "{path}", line 12, in {function}',
+        f'  File "{packages}/torch/nn/modules/linear.py", line 117, in forward',
+        message,
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "ModuleNotFoundError: No module named 'parts'",
+        "AssertionError",
+    ],
+)
+def test_a_bug_is_told_by_the_own_code_that_met_it(analyzer: Analyzer, message: str) -> None:
+    def failed(path: str, function: str = "forward") -> str:
+        log = [*RUN, *raising(path, function, message)]
+        return fingerprint(analyzer.diagnose_lines("a", log))
+
+    assert failed("/home/ada/a/model.py") == failed("/home/eve/a/model.py")
+    assert failed("/home/ada/a/model.py") != failed("/home/ada/b/model.py")
+    assert failed("/home/ada/a/model.py") != failed("/home/ada/a/model.py", "evaluate")
+
+
+def test_memory_runs_out_in_any_function(analyzer: Analyzer) -> None:
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    names = {
+        fingerprint(analyzer.diagnose_lines("a", [*RUN, *raising("/w/m.py", function, message)]))
+        for function in ("forward", "backward")
+    }
+    assert len(names) == 1

@@ -111,6 +111,20 @@ def test_the_same_workload_failure_without_progress_stops() -> None:
     assert decide(unwished, POLICY).operation is Operation.RESTART
 
 
+@pytest.mark.parametrize("cause", [None, "host_out_of_memory"])
+def test_what_no_line_shows_is_tried_again_until_the_tries_are_used_up(cause: str | None) -> None:
+    """Two attempts of which accounting alone says that they failed may have failed in two ways."""
+    untold = replace(WORKLOAD, cause=cause, rule=None, root_line=None, root_file=None, evidence=())
+    history = tuple(past(n, 40, fingerprint(untold)) for n in range(4))
+    changes: dict[str, Any] = {"verdict": untold, "scheduler_state": "OUT_OF_MEMORY"}
+    again = view(**changes, history=history[:2], last_step=40)
+    assert decide(again, POLICY).operation is Operation.RESTART
+    assert counted_tries(again) == 1
+    last = decide(view(**changes, history=history, last_step=40), POLICY)
+    assert (last.operation, last.rule) == (Operation.STOP, "restart")
+    assert [guard.name for guard in last.guards] == ["max_restarts"]
+
+
 def test_what_was_reached_before_is_no_progress() -> None:
     history = (past(0, 40), past(1, 20))
     came_up_again = decide(view(verdict=WORKLOAD, history=history, last_step=30), POLICY)

@@ -69,14 +69,18 @@ def test_nodes_that_the_lines_name_are_masked() -> None:
     assert fingerprint(on("frontier")) == fingerprint(on("zeus"))
 
 
-def test_an_exception_of_user_code_is_told_by_the_function_that_raised_it() -> None:
-    def raised(place: str | None, cause: str = "user_exception") -> str:
-        return fingerprint(verdict("AssertionError", cause=cause, raised_in=place))
+@pytest.mark.parametrize("cause", ["user_exception", "tensor_mismatch", "gpu_device_assert", None])
+def test_an_exception_of_the_workload_is_told_by_the_code_that_raised_it(cause: str | None) -> None:
+    def raised(place: str | None, **changes: Any) -> str:
+        return fingerprint(verdict("AssertionError", raised_in=place, **{"cause": cause} | changes))
 
     assert raised("train.py:step") != raised("train.py:save")
     assert raised("train.py:step") != raised("data.py:step")
+    assert raised("a/train.py:step") != raised("b/train.py:step")
     assert raised("train.py:step") != raised(None)
-    assert raised("train.py:step", "gpu_out_of_memory") == raised(None, "gpu_out_of_memory")
+    for anywhere in ("gpu_out_of_memory", "host_out_of_memory"):
+        assert raised("train.py:step", cause=anywhere) == raised(None, cause=anywhere)
+    assert raised("train.py:step", domain=Domain.NETWORK) == raised(None, domain=Domain.NETWORK)
 
 
 @given(st.from_regex(r"/[a-z0-9/_-]{0,80}x", fullmatch=True))
