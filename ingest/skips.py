@@ -28,6 +28,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "sacct_line": "a line in accounting is of no row: the end of a text, or of another program",
         "sacct_no_attempt": "an accounting row is no attempt: no submit time, or tasks that wait",
         "sacct_row": "an accounting row had no job id, no known state or not its columns",
+        "sacct_row_again": "an accounting row is of an attempt of which another row tells more",
         "sacct_row_joined": "an accounting row went over several lines; they were joined",
         "sacct_step": "an accounting row of a step did not stand behind that of its job",
         "same_file": "a link in a folder names a file that is read under its own name",

@@ -9,7 +9,7 @@ from relume.errors import InputError
 from relume.features.progress.formats import ProgressFormat
 from relume.ingest.accounting.read import read_rows
 from relume.ingest.accounting.row import AccountingRow
-from relume.ingest.accounting.states import BADNESS, OUT_OF_MEMORY
+from relume.ingest.accounting.states import BADNESS
 from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.forms import NODE_FORMS, form_of
@@ -172,12 +172,10 @@ def facts_of_one_job(rows: Iterable[AccountingRow]) -> SchedulerFacts | None:
     if not newest:
         return None
     worst = max(newest.values(), key=lambda row: BADNESS.get(row.state, 0))
-    step = worst.steps.worst
-    out_of_memory = worst.state == "FAILED" and step is not None and step.state == OUT_OF_MEMORY
     starts = [row.start for row in newest.values() if row.start is not None]
     ends = [row.end for row in newest.values()]
     return SchedulerFacts(
-        OUT_OF_MEMORY if out_of_memory else worst.state,
+        worst.outcome,
         worst.exit_code,
         worst.signal,
         tuple(dict.fromkeys(node for row in newest.values() for node in row.nodes)),

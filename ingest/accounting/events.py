@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator
 from relume.errors import InputError
 from relume.events import SchedulerEvent
 from relume.identity import AccountingRow as Identified
-from relume.identity import AttemptChains, AttemptId
+from relume.identity import AttemptChains, AttemptId, requeued_at_once
 from relume.ingest.accounting.order import by_submit_time
 from relume.ingest.accounting.row import AccountingRow
+from relume.ingest.accounting.states import ENDS
 from relume.ingest.skips import SkipCounts
 
 SOURCE = "sacct"
-_NOT_OVER = frozenset(
-    {"COMPLETING", "CONFIGURING", "PENDING", "RESIZING", "RUNNING", "SIGNALING", "SUSPENDED"}
-)
-"""States in accounting of what hasn't come to its end: an end time is a plan then."""
 
 
 def identify(
@@ -25,9 +22,10 @@ def identify(
 ) -> Iterator[tuple[AttemptId, AccountingRow]]:
     """Yield each attempt with its row, by submit time.
 
-    The row says which cluster it is of, where it has that column. Of two rows of one job and submit
-    time (asked for twice) the one with the later end counts. Holds one row of each job that Slurm
-    has taken back into its queue, and what `by_submit_time` holds.
+    The row says which cluster it is of, where it has that column. Of several rows of one attempt
+    (asked for again) the one that tells most of its end counts. Every row is an attempt or is
+    counted. Holds one row of each job that Slurm has taken back into its queue, and what
+    `by_submit_time` holds.
 
     Parameters
     ----------
@@ -36,10 +34,11 @@ def identify(
     cluster
         Slurm's ClusterName, for rows that don't say it.
     skipped
-        Where is counted what is no attempt: `sacct_no_attempt`.
+        Where is counted what is no attempt (`sacct_no_attempt`), or one of another row
+        (`sacct_row_again`).
     """
     chains: dict[str, AttemptChains] = {}
-    for row in _distinct(by_submit_time(rows)):
+    for row in _distinct(by_submit_time(rows), skipped):
         name = row.cluster or cluster
         chain = chains.setdefault(name, AttemptChains(name))
         attempt = None if row.submit is None else _attempt(chain, row, row.submit)
@@ -55,7 +54,7 @@ def to_scheduler_events(
     """Yield the events of each attempt in the order of their times: RUNNING, then how it ended.
 
     An attempt that never started has one event, one that isn't over none of its end. An event
-    whose time isn't known comes where its attempt was submitted.
+    whose time isn't known comes where its attempt began, or was submitted.
 
     Holds, besides what `identify` does, the events of the attempts that were submitted and not over
     at the time it has come to: as many as run and wait at once, not as many as the file has.
@@ -77,10 +76,11 @@ def to_scheduler_events(
     number = 0
     for attempt, row in identify(rows, cluster, skipped):
         submit = row.submit or 0
+        begin = max(submit, row.start or 0)
         while waiting and waiting[0][0] < submit:  # nothing that comes later is before this
             yield heapq.heappop(waiting)[2]
         for event in events_of(attempt, row):
-            time = submit if event.event_time is None else event.event_time
+            time = begin if event.event_time is None else event.event_time
             number += 1
             heapq.heappush(waiting, (max(time, submit), number, event))
     while waiting:
@@ -92,8 +92,8 @@ def events_of(attempt: AttemptId, row: AccountingRow) -> list[SchedulerEvent]:
     found = []
     if row.start is not None:
         found.append(_event(attempt, row, event_time=row.start, state="RUNNING"))
-    if row.state not in _NOT_OVER:
-        ended = _event(attempt, row, event_time=row.end, state=row.state, over=True)
+    if row.state in ENDS:
+        ended = _event(attempt, row, event_time=row.end, state=row.outcome, over=True)
         found.append(ended)
     return found
 
@@ -131,18 +131,35 @@ def _event(
     )
 
 
-def _distinct(rows: Iterable[AccountingRow]) -> Iterator[AccountingRow]:
-    """Take out rows of the same job and submit time: they come one after another."""
-    together: dict[tuple[str | None, str], AccountingRow] = {}
+def _distinct(rows: Iterable[AccountingRow], skipped: SkipCounts) -> Iterator[AccountingRow]:
+    """Take out all but the best row of each attempt: they come one after another.
+
+    An attempt that was requeued in the second of its submission comes before the next one, which
+    has the same submit time.
+    """
+    together: dict[tuple[bool, str | None, str], AccountingRow] = {}
     submit: int | None = None
     for row in rows:
         if row.submit != submit:
-            yield from together.values()
+            yield from _in_turn(together)
             together, submit = {}, row.submit
         if row.submit is None:
             yield row  # nobody can tell whether it is another one
             continue
-        known = together.setdefault((row.cluster, row.job_id), row)
-        if (row.end or 0) > (known.end or 0):
-            together[row.cluster, row.job_id] = row
-    yield from together.values()
+        key = (not requeued_at_once(row.state, row.submit, row.end), row.cluster, row.job_id)
+        if key in together:
+            skipped.add("sacct_row_again")
+        together[key] = max(together.get(key, row), row, key=_tells)
+    yield from _in_turn(together)
+
+
+def _in_turn(
+    together: dict[tuple[bool, str | None, str], AccountingRow],
+) -> Iterator[AccountingRow]:
+    for key in sorted(together, key=lambda key: key[0]):
+        yield together[key]
+
+
+def _tells(row: AccountingRow) -> tuple[bool, int, int, int]:
+    """Sort key: of two rows of one attempt the greater one was printed later, or with more."""
+    return row.state in ENDS, row.end or 0, row.start or 0, row.steps.count

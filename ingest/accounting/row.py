@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from relume.errors import RelumeError
-from relume.ingest.accounting.states import BADNESS
+from relume.ingest.accounting.states import BADNESS, OUT_OF_MEMORY
 from relume.slurm.hostlists import expand
 
 
@@ -117,6 +117,20 @@ class AccountingRow:
     restarts: int | None = None
     flags: tuple[str, ...] = ()
     steps: Steps = NO_STEPS
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, by all that accounting says; `state` is what stands in its own row.
+
+        A step that ran out of memory says why its job FAILED. It says nothing of a job that ended
+        well, or by another's hand.
+
+        >>> AccountingRow("7", "FAILED", steps=Steps(1, Step("0", "OUT_OF_MEMORY"))).outcome
+        'OUT_OF_MEMORY'
+        """
+        worst = self.steps.worst
+        ran_out = worst is not None and worst.state == OUT_OF_MEMORY
+        return OUT_OF_MEMORY if self.state == "FAILED" and ran_out else self.state
 
     @property
     def nodes(self) -> tuple[str, ...]:

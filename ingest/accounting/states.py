@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from relume.slurm.job import ENDED_STATES
+
 STATES = frozenset(
     {
         "BOOT_FAIL",
@@ -35,6 +37,9 @@ STATES = frozenset(
     }
 )
 """Slurm's words (job_state_string in src/common/slurm_protocol_defs.c)."""
+ENDS = ENDED_STATES | {"REQUEUED"}
+"""States of an attempt that is over, in accounting. All others are of one that waits, is held or is
+on its nodes, or are flags of a job that goes on: an end time is a plan then, if it has one."""
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 _WORST_LAST = (
     "CANCELLED",

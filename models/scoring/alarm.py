@@ -26,6 +26,9 @@ class Alarm:
     settled
         Whether more evidence was not waited for any more: what is said of cause and culprit counts
         only then, the time from the first alarm on.
+    told_by_scheduler
+        Whether nothing but the scheduler's word says so: that an attempt FAILED is how it ended,
+        and no detection. Such an alarm is in no precision or recall.
     advice_time
         When the Advice that came of it was durable, UTC microseconds; null when there was none or
         a replay made it.
@@ -43,4 +46,5 @@ class Alarm:
     operation: str = "OBSERVE"
     confidence: float = 0.0
     settled: bool = False
+    told_by_scheduler: bool = False
     advice_time: int | None = None

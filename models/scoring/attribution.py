@@ -11,10 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from relume.dataset import Incident
 from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.answers import Answers
 from relume.models.scoring.intervals import Proportion
-from relume.models.scoring.matching import Found, Matching
+from relume.models.scoring.matching import Found, Matching, Told
 from relume.verdict import Domain
 
 TOP = 5
@@ -137,10 +138,10 @@ class Attribution:
             self.exclusions.workload += incident.domain is Domain.WORKLOAD
         for found in everything:
             self._exclude(found)
+        for told in matching.told:
+            self._exclude(told)
         for group in matching.false_alarms:
-            for nodes in excluded(group.alarms):
-                self.exclusions.lists += 1
-                self.exclusions.innocent += len(nodes)
+            self._exclude(Told(None, (group,)))
 
     def _ask(self, found: Found) -> None:
         incident = found.incident
@@ -155,11 +156,12 @@ class Attribution:
         if incident.culprit_ranks:
             self.ranks.add(said.ranks, incident.culprit_ranks, said.confidence)
 
-    def _exclude(self, found: Found) -> None:
-        lists = excluded(found.alarms)
-        self.exclusions.on_workload += bool(lists) and found.incident.domain is Domain.WORKLOAD
+    def _exclude(self, said: Found | Told) -> None:
+        lists, incident = excluded(said.alarms), said.incident
+        is_workload = incident is not None and incident.domain is Domain.WORKLOAD
+        self.exclusions.on_workload += bool(lists) and is_workload
         for nodes in lists:
-            innocents = innocent_of(found, nodes)
+            innocents = innocent_of(incident, nodes)
             if innocents is None:
                 self.exclusions.unjudged += 1
             else:
@@ -172,10 +174,13 @@ def excluded(alarms: Sequence[Alarm]) -> set[frozenset[str]]:
     return {frozenset(one.excluded_nodes) for one in alarms if one.excluded_nodes}
 
 
-def innocent_of(found: Found, nodes: frozenset[str]) -> int | None:
-    """Return how many of the excluded nodes are innocent; null when nobody knows the culprits."""
-    if found.incident.domain is Domain.WORKLOAD:
+def innocent_of(incident: Incident | None, nodes: frozenset[str]) -> int | None:
+    """Return how many of the excluded nodes are innocent; null when nobody knows the culprits.
+
+    Without an incident, or with one of the workload, all of them are.
+    """
+    if incident is None or incident.domain is Domain.WORKLOAD:
         return len(nodes)
-    if not found.incident.culprit_nodes:
+    if not incident.culprit_nodes:
         return None
-    return len(nodes - set(found.incident.culprit_nodes))
+    return len(nodes - set(incident.culprit_nodes))

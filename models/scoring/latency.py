@@ -75,7 +75,11 @@ class LatencyTable:
             latencies.detect.append((time - incident.onset) / SECOND)
         if incident.visible is not None and time is not None:
             latencies.detector.append((time - incident.visible) / SECOND)
-        advised = [one.advice_time for one in found.alarms if one.advice_time is not None]
+        advised = [
+            one.advice_time
+            for one in found.alarms
+            if one.advice_time is not None and not one.told_by_scheduler
+        ]
         if incident.onset is not None and advised:
             latencies.advise.append((min(advised) - incident.onset) / SECOND)
 

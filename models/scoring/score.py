@@ -36,6 +36,9 @@ class Counts:
         Labelled attempts with a clock whose number of nodes isn't known.
     alarms, unscored_alarms
         Alarms on labelled attempts, and on the others, once each.
+    told_by_scheduler
+        Alarms on labelled attempts that only repeat the scheduler's word, but for ignored ones.
+        They are in no other count.
     deduplicated
         Alarms that only said again what was said within `dedup_seconds`.
     repeats, ignored, transient, transient_missed
@@ -53,6 +56,7 @@ class Counts:
     nodes_unknown: int = 0
     alarms: int = 0
     unscored_alarms: int = 0
+    told_by_scheduler: int = 0
     deduplicated: int = 0
     repeats: int = 0
     ignored: int = 0
@@ -166,6 +170,9 @@ class ScoreReport:
         repeats = [group for one in found for group in one.repeats]
         groups = [one.alarm for one in found] + repeats
         groups += [*matching.false_alarms, *matching.ignored]
+        told = [group for one in found for group in one.told]
+        told += [group for one in matching.told for group in one.groups]
+        counts.told_by_scheduler += len(told)
         counts.alarms += len(groups)
         counts.deduplicated += sum(len(group.alarms) - 1 for group in groups)
         counts.repeats += len(repeats)

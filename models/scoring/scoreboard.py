@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from relume.dataset import Incident
 from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import SECOND
 from relume.models.scoring.attribution import excluded, innocent_of
 from relume.models.scoring.intervals import Proportion
-from relume.models.scoring.matching import AlarmGroup, Found, Matching
+from relume.models.scoring.matching import AlarmGroup, Matching
 from relume.models.scoring.spread import percentile
 
 NO_RULE = "(none)"
-"""Name of what was raised without a rule: by the scheduler's word alone."""
+"""Name of what was raised without a rule. What only the scheduler told is no alarm of a rule's, and
+counted here by its exclusions alone."""
 
 
 @dataclass(slots=True)
@@ -73,7 +75,9 @@ class Scoreboard:
         for found in (*matching.found, *matching.transient):
             for group in found.repeats:
                 self._raised(group).repeats += 1
-            self._excluded(found.alarms, found)
+            self._excluded(found.alarms, found.incident)
+        for told in matching.told:
+            self._excluded(told.alarms, told.incident)
         for group in matching.false_alarms:
             self._raised(group).false_positives += 1
             self._excluded(group.alarms, None)
@@ -85,13 +89,12 @@ class Scoreboard:
         score.alarms += 1
         return score
 
-    def _excluded(self, alarms: Sequence[Alarm], found: Found | None) -> None:
+    def _excluded(self, alarms: Sequence[Alarm], incident: Incident | None) -> None:
         for rule in {one.rule for one in alarms if one.excluded_nodes}:
             score = self._of(rule)
             for nodes in excluded([one for one in alarms if one.rule == rule]):
-                innocents = len(nodes) if found is None else innocent_of(found, nodes)
                 score.exclusions += 1
-                score.wrong_exclusions += bool(innocents)
+                score.wrong_exclusions += bool(innocent_of(incident, nodes))
 
     def _of(self, rule: str | None) -> RuleScore:
         return self.rules.setdefault(rule or NO_RULE, RuleScore())

@@ -107,6 +107,7 @@ def _detection(document: Document) -> _Sheet:
     counts = document["counts"]
     for words, count in (
         ("repeats, neither true nor false", counts["repeats"]),
+        ("known from the scheduler's word alone", counts["told_by_scheduler"]),
         ("alarms in ignore intervals", counts["ignored"]),
         ("transient incidents, not counted", counts["transient"]),
         ("incidents without a clock", counts["without_clock"]),

@@ -19,7 +19,6 @@ from relume.models.diagnosis.scheduler import ALIVE_STATES, FAILED_STATES
 from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
 from relume.serve.scan.places import LogPlaces, Place, no_paths, refusal
 
-_OUT_OF_MEMORY = "OUT_OF_MEMORY"
 Told = Mapping[tuple[str, int], Sequence[tuple[str, str]]]
 """Paths and streams that slurmctld gives, by job id and submit time."""
 
@@ -76,8 +75,6 @@ def accounting_units(
 
 def entry_of(attempt: AttemptId, row: AccountingRow, asked_at: int | None) -> AttemptEntry:
     """Return a row as an attempt; a step that ran out of memory says why its job FAILED."""
-    worst = row.steps.worst
-    ran_out = row.state == "FAILED" and worst is not None and worst.state == _OUT_OF_MEMORY
     start, end = row.start, row.end
     if row.state in ALIVE_STATES:
         end = asked_at
@@ -90,7 +87,7 @@ def entry_of(attempt: AttemptId, row: AccountingRow, asked_at: int | None) -> At
         nodes=row.nodes,
         start=start,
         end=end,
-        state=_OUT_OF_MEMORY if ran_out else row.state,
+        state=row.outcome,
         exit_code=row.exit_code,
         signal=row.signal,
         reason=row.reason,

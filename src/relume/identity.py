@@ -216,14 +216,25 @@ class AttemptChains:
         return attempt
 
 
+def requeued_at_once(state: str, submit_time: int, end_time: int | None) -> bool:
+    """Whether an attempt was over, and its job queued again, in the second of its submission.
+
+    Then the next attempt of the job may have the same submit time.
+
+    >>> requeued_at_once("REQUEUED", 5_000_000, 5_000_000), requeued_at_once("FAILED", 5, 5)
+    (True, False)
+    """
+    return end_time == submit_time and state.partition(" ")[0] in CHAINING_STATES
+
+
 def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptId]:
     """Say which attempt each row of `sacct -D` is, in the order of `rows`.
 
     Row n+1 of a job id continues row n when it was submitted at the end of row n or within
     `MAX_COMPLETING_SECONDS` of it, and row n says REQUEUED, NODE_FAIL or PREEMPTED. A row that
     doesn't chain is another job under a reused id. Rows of one job id and submit time are the same
-    attempt, asked for twice. The whole history of a job id is needed: without its first row the
-    chain begins too late.
+    attempt, asked for twice, but for one that was requeued at once. The whole history of a job id
+    is needed: without its first row the chain begins too late.
 
     Takes O(n log n) time.
 
@@ -241,15 +252,15 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
     ['lab/7@1.1', 'lab/7@1.0', 'lab/7@20.0']
     """
     rows = list(rows)
-    distinct: dict[tuple[str, int], AccountingRow] = {}
+    distinct: dict[tuple[str, int, bool], AccountingRow] = {}
     for row in rows:
-        known = distinct.setdefault((row.job_id, row.submit_time), row)
+        known = distinct.setdefault(_attempt_key(row), row)
         if (row.end_time or 0) > (known.end_time or 0):
-            distinct[row.job_id, row.submit_time] = row
+            distinct[_attempt_key(row)] = row
     chains = AttemptChains(cluster)
-    ordered = sorted(distinct)  # by job id, then by submit time
+    ordered = sorted(distinct)  # by job id, then by submit time, then what was requeued at once
     attempts = {key: chains.add(distinct[key]) for key in ordered}
-    return [attempts[row.job_id, row.submit_time] for row in rows]
+    return [attempts[_attempt_key(row)] for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +338,11 @@ def _read_aps(section: object) -> JobOptIn:
 
 def _not_opted_in(reason: str) -> JobOptIn:
     return JobOptIn(opted_in=False, reason=reason)
+
+
+def _attempt_key(row: AccountingRow) -> tuple[str, int, bool]:
+    at_once = requeued_at_once(row.state, row.submit_time, row.end_time)
+    return row.job_id, row.submit_time, not at_once
 
 
 def _may_go_on(row: AccountingRow) -> bool:

@@ -4,13 +4,13 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alarming import make_alarm, make_attempt, make_incident
 from relume.dataset import Incident
 from relume.models.scoring.alarm import Alarm
-from relume.models.scoring.attempt import ScoredAttempt, ScoreSettings
+from relume.models.scoring.attempt import SECOND, ScoredAttempt, ScoreSettings
 from relume.models.scoring.matching import Matching, group_alarms, match
 from relume.verdict import Kind
 
@@ -160,6 +160,56 @@ def test_matching_is_one_to_one_the_earliest_alarm_first() -> None:
     assert lone.missed == (second,)
 
 
+def test_an_alarm_is_of_the_incident_that_ends_first() -> None:
+    long, short = make_incident(0, incident_id="long"), make_incident(500, 900, incident_id="short")
+    result = matched(make_alarm(600), make_alarm(5000), incidents=(long, short))
+    assert [(one.incident, one.alarm.first.time) for one in result.found] == [
+        (long, 5_000_000_000),
+        (short, 600_000_000),
+    ]
+    lone = matched(make_alarm(600), incidents=(long, short))
+    assert [one.incident for one in lone.found] == [short]
+
+
+def test_an_alarm_makes_way_for_one_of_another_kind() -> None:
+    # The crash alarm may be of either, and of the watchdog's by its end; the hang only of that.
+    crash = make_incident(0, 2000)
+    watched = make_incident(0, 1500, Kind.HANG, watchdog=True)
+    result = matched(make_alarm(1000), make_alarm(1100, Kind.HANG), incidents=(crash, watched))
+    assert {one.incident: one.alarm.first.kind for one in result.found} == {
+        crash: Kind.CRASH,
+        watched: Kind.HANG,
+    }
+
+
+def told(at: float | None, kind: Kind = Kind.CRASH, **fields: object) -> Alarm:
+    return make_alarm(at, kind, told_by_scheduler=True, **fields)
+
+
+def test_an_incident_known_from_the_schedulers_word_alone_is_missed() -> None:
+    incident = make_incident(1000, 1500)
+    result = matched(told(1001), incidents=(incident,))
+    assert (result.found, result.missed, result.false_alarms) == ((), (incident,), ())
+    assert [(one.incident, len(one.alarms)) for one in result.told] == [(incident, 1)]
+
+
+def test_the_schedulers_word_about_no_incident_is_not_false() -> None:
+    result = matched(told(1001))
+    assert result.false_alarms == ()
+    assert [(one.incident, len(one.alarms)) for one in result.told] == [(None, 1)]
+    assert len(matched(told(1001), ignore=[(900, 1100)]).ignored) == 1
+
+
+@pytest.mark.parametrize("at", [1001, 1003])
+def test_the_schedulers_word_neither_hides_nor_repeats_what_was_detected(at: float) -> None:
+    result = matched(make_alarm(1002), told(at, cause="x"), incidents=(make_incident(1000, 1500),))
+    (found,) = result.found
+    assert found.alarm.first.time == 1_002_000_000
+    assert (len(found.repeats), len(found.told), result.told) == (0, 1, ())
+    assert found.settled is not None
+    assert found.settled.told_by_scheduler == (at > 1002)  # what was said last, by whomever
+
+
 def test_incidents_of_one_name_are_still_two() -> None:
     twins = (make_incident(1000, 2000, incident_id="x"), make_incident(5000, 6000, incident_id="x"))
     result = matched(make_alarm(1500), incidents=twins)
@@ -239,6 +289,7 @@ ALARMS = st.builds(
     rule=st.sampled_from([None, "a", "b"]),
     settled=st.booleans(),
     confidence=st.sampled_from([0.2, 0.9]),
+    told_by_scheduler=st.sampled_from([False, False, False, True]),
 )
 
 
@@ -291,6 +342,8 @@ def test_every_incident_and_every_alarm_is_somewhere_once(attempt: ScoredAttempt
     assert sorted(map(repr, placed)) == sorted(map(repr, attempt.incidents or ()))
     groups = [one.alarm for one in found] + [g for one in found for g in one.repeats]
     groups += [*result.false_alarms, *result.ignored]
+    groups += [g for one in found for g in one.told]
+    groups += [g for one in result.told for g in one.groups]
     said = [one for group in groups for one in group.alarms]
     claims = [one for one in attempt.alarms if one.kind is not Kind.BENIGN]
     assert sorted(map(repr, said)) == sorted(map(repr, claims))
@@ -317,3 +370,56 @@ def test_one_more_alarm_never_loses_an_incident_unless_it_hides_a_later_alarm(
     after = match(remade(attempt, alarms=(*attempt.alarms, alarm)), no_dedup)
     found_before = len(before.found) + len(before.transient)
     assert len(after.found) + len(after.transient) >= found_before
+
+
+def best_of(
+    kinds_and_times: list[tuple[Kind, int | None]], labels: list[Incident], end: int
+) -> int:
+    """How many incidents any assignment can find: all of them are tried."""
+    if not kinds_and_times:
+        return 0
+    (kind, time), *rest = kinds_and_times
+    best = best_of(rest, labels, end)
+    for place, one in enumerate(labels):
+        bridged = one.watchdog and {kind, one.kind} <= {Kind.CRASH, Kind.HANG}
+        last = (end if one.end is None else one.end) + 60 * SECOND
+        in_time = time is None or one.onset is None or one.onset <= time <= last
+        if in_time and (bridged or kind is one.kind):
+            others = labels[:place] + labels[place + 1 :]
+            best = max(best, 1 + best_of(rest, others, end))
+    return best
+
+
+NEAR = st.none() | st.integers(0, 6).map(lambda number: number * 400.0)  # past de-duplication
+TWO = st.sampled_from([Kind.CRASH, Kind.HANG])  # which a watchdog may confuse
+NEAR_INCIDENTS = st.builds(
+    lambda onset, lasted, kind, watchdog, name: make_incident(
+        onset,
+        None if onset is None or lasted is None else onset + lasted,
+        kind,
+        watchdog=watchdog,
+        incident_id=str(name),
+    ),
+    NEAR,
+    st.sampled_from([None, 100, 500, 900]),
+    TWO,
+    st.booleans(),
+    st.uuids(),
+)
+NEAR_ALARMS = st.builds(
+    make_alarm, NEAR, TWO, told_by_scheduler=st.sampled_from([False, False, False, True])
+)
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(NEAR_INCIDENTS, min_size=2, max_size=4),
+    st.lists(NEAR_ALARMS, min_size=2, max_size=5),
+)
+def test_no_other_assignment_finds_more(labels: list[Incident], alarms: list[Alarm]) -> None:
+    attempt = make_attempt(tuple(labels), *alarms, end=2500)
+    result = match(attempt, SETTINGS)
+    groups = group_alarms([one for one in alarms if not one.told_by_scheduler], SETTINGS)
+    said = [(group.first.kind, group.first.time) for group in groups]
+    found = len(result.found) + len(result.transient)
+    assert found == best_of(said, labels, 2500 * SECOND)

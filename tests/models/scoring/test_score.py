@@ -252,6 +252,30 @@ def test_an_exclusion_list_that_is_issued_again_counts_once() -> None:
     assert report.attribution.exclusions.lists == 1
 
 
+def test_what_the_scheduler_told_is_counted_by_itself_and_its_exclusions_as_any() -> None:
+    told: dict[str, Any] = {"told_by_scheduler": True, "excluded_nodes": ("n1", "n2")}
+    failed = make_incident(1000, 1500, domain=WORKLOAD)
+    report = score(
+        [
+            make_attempt((failed,), make_alarm(1001, **told)),
+            make_attempt((), make_alarm(5, **told)),
+            make_attempt((failed,), make_alarm(1001, rule="a"), make_alarm(1002, **told)),
+        ]
+    )
+    detection = report.detection.all
+    assert (detection.true_positives, detection.false_positives, detection.misses) == (1, 0, 1)
+    assert (report.counts.told_by_scheduler, report.counts.alarms) == (3, 1)
+    assert (report.counts.repeats, report.counts.deduplicated) == (0, 0)
+    assert report.false_alarms.per_job_day.count == 0
+    assert len(report.sure) == 1
+    exclusions = report.attribution.exclusions
+    assert (exclusions.lists, exclusions.innocent) == (3, 6)
+    assert exclusions.wrong == Proportion(2, 2)
+    unruled = report.scoreboard.rules["(none)"]
+    assert (unruled.alarms, unruled.exclusions, unruled.wrong_exclusions) == (0, 3, 3)
+    assert to_document(report)["counts"]["told_by_scheduler"] == 3
+
+
 def test_each_rule_has_its_own_track_record() -> None:
     report = scored(
         make_attempt(

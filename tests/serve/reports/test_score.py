@@ -107,3 +107,10 @@ def test_attempts_of_unknown_size_are_in_no_node_days() -> None:
 def test_one_core_is_one() -> None:
     made = Provenance(corpus="c", corpus_hash="h", version="1", wall_seconds=1.0, cores=1)
     assert caption(to_document(score([]), made)).endswith("1.0 s on 1 core")
+
+
+def test_what_only_the_scheduler_told_has_a_row_of_its_own_where_there_is_any() -> None:
+    words = "known from the scheduler's word alone"
+    assert words not in shown(crash())[0]
+    [line] = [one for one in shown(crash(told_by_scheduler=True))[0].splitlines() if words in one]
+    assert line.split()[-1] == "1"
