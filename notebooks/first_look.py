@@ -2,7 +2,7 @@
 
 `marimo edit notebooks/first_look.py -- --lake FOLDER`, or RELUME_LAKE; without either it shows a
 small simulated cluster. As a program (`python notebooks/first_look.py --lake FOLDER`) it prints the
-counts. See docs/notebooks.md.
+counts, or says in one line why it can't (exit code 2). See docs/notebooks.md.
 """
 
 import marimo
@@ -14,6 +14,7 @@ app = marimo.App(width="medium", app_title="Relume: first look")
 @app.cell
 def _():
     import os
+    import sys
     import tempfile
     from pathlib import Path
 
@@ -23,23 +24,53 @@ def _():
     from relume.analysis import charts, counts
     from relume.analysis.attempts import attempts as judged
     from relume.analysis.progress import progress
+    from relume.errors import InputError, RelumeError
     from relume.ingest.lake.sql import connect
 
-    return Path, charts, connect, counts, judged, mo, os, pl, progress, tempfile
+    def told(call, *arguments: object):
+        """Call it; what is wrong with the lake is one message, and ends this."""
+        try:
+            return call(*arguments)
+        except RelumeError as error:
+            if mo.app_meta().mode == "script":
+                sys.stderr.write(f"first look: {error}\n")
+                sys.exit(2)
+            mo.stop(predicate=True, output=mo.callout(str(error), kind="danger"))
+
+    return InputError, Path, charts, connect, counts, judged, mo, os, pl, progress, tempfile, told
 
 
 @app.cell
-def _(Path, mo, os, tempfile):
+def _(InputError, mo, os, told):
+    def name():
+        if "lake" not in mo.cli_args():
+            return os.environ.get("RELUME_LAKE")
+        given = mo.cli_args()["lake"]
+        if given is True or not str(given).strip():
+            raise InputError(
+                "--lake",
+                found="no value",
+                expected="the folder of a lake",
+                hint="leave --lake out to see a simulated cluster",
+            )
+        return given
+
+    named = told(name)
+    return (named,)
+
+
+@app.cell
+def _(Path, connect, named, tempfile, told):
     def demo():
         from relume.benchmarks.demo.lake import demo_lake
 
         folder = tempfile.TemporaryDirectory(prefix="relume-first-look-")
         return demo_lake(Path(folder.name)), folder
 
-    named = mo.cli_args().get("lake") or os.environ.get("RELUME_LAKE")
     # The folder of the demo is there as long as this value is, so it must not be the cell's own.
     lake, demo_folder = (Path(str(named)), None) if named else demo()
     is_demo = demo_folder is not None
+    told(connect, lake).close()
     return demo_folder, is_demo, lake
 
 
@@ -62,8 +93,8 @@ def _(is_demo, lake, mo):
 
 
 @app.cell
-def _(judged, lake):
-    attempts = judged(lake)
+def _(judged, lake, told):
+    attempts = told(judged, lake)
     return (attempts,)
 
 
@@ -244,8 +275,10 @@ def _(charts, choice, lake, mo, progress):
 
 
 @app.cell
-def _(mo, totals):
+def _(is_demo, mo, totals):
     if mo.app_meta().mode == "script":
+        if is_demo:
+            print("a simulated cluster (--lake FOLDER shows yours):")  # noqa: T201
         print(*(f"{count} {what}" for what, count in totals.items()), sep=", ")  # noqa: T201
     return
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
+from relume.errors import InputError
 from relume.ingest.accounting.row import NO_STEPS, AccountingRow, Step, Steps
 from relume.ingest.accounting.states import STATES
 from relume.ingest.accounting.times import (
@@ -64,6 +65,40 @@ def is_sacct(start: str) -> bool:
     """
     lines = start.split("\n", HEADER_LINES)[:HEADER_LINES]
     return any(SACCT.header(line) is not None for line in lines)
+
+
+def with_header(lines: Iterable[str]) -> Iterator[str]:
+    r"""Pass lines on; at their end, refuse them where none was a header of `sacct -P`.
+
+    A table without rows has a header, too: what has none is no table, not one of no jobs.
+
+    Raises
+    ------
+    InputError
+        Having yielded all of them.
+
+    Examples
+    --------
+    >>> list(with_header(["JobID|State"]))
+    ['JobID|State']
+    >>> list(with_header(["JobID  State", "7  FAILED"]))
+    Traceback (most recent call last):
+        ...
+    relume.errors.InputError: accounting; found 2 lines, none of them a header; expected ...
+    """
+    count, source = 0, iter(lines)
+    for line in source:
+        yield line
+        count += bool(line.strip())
+        if SACCT.header(line) is not None:
+            yield from source
+            return
+    raise InputError(
+        "accounting",
+        found=f"{count} lines, none of them a header" if count else "nothing",
+        expected="a table of sacct whose header names JobID and State",
+        hint="`sacct --duplicates --parsable2` prints one, without --noheader",
+    )
 
 
 def read_rows(

@@ -183,7 +183,11 @@ def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
     expected = None
     files = _files(lake / FOLDER)
     if not files:
-        raise LakeError(f"lake {lake}", found="no journal", expected="a folder that serve wrote")
+        raise LakeError(
+            f"lake {lake}",
+            found="no journal",
+            expected="a folder that `relume serve` or `relume lake import` wrote",
+        )
     pruned = read_pruned(lake)
     later = [int(path.stem) for path in files[1:]]
     for path, following in zip(files, [*later, None], strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,13 @@ _TABLE_FUNCTIONS = frozenset(
 """Functions in FROM that are let through: others run SQL that they are given, or read files."""
 
 
+# What Arrow or Python has no type for, or one that holds less. TIME reaches 24:00:00.
+_AS_TEXT = re.compile(
+    r"\b(?:INTERVAL|UHUGEINT|BIGNUM|VARINT|BIT|TIME_NS|TIMESTAMP_NS|(?<!WITH )TIME)\b"
+)
+_NOT_HELD = (OverflowError, ValueError, pa.ArrowException)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a query gives: the names of its columns, and its rows as they are computed.
@@ -31,9 +39,12 @@ class Answer:
     batches: Iterator[pa.RecordBatch]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows, with values as Python has them."""
+        """Yield the rows, with values as Python has them.
+
+        What Python can't hold (years above 9999 or BC, infinity) is text, as DuckDB writes it.
+        """
         for batch in self.batches:
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            yield from zip(*map(_values, batch.columns), strict=True)
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
@@ -55,7 +66,7 @@ def query(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
     try:
         [(text,)] = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchall()
         _require_reading(json.loads(text))
-        relation = connection.sql(sql)
+        relation = _holdable(connection.sql(sql))
         reader = relation.to_arrow_reader(BATCH_ROWS)
     except RecursionError as error:
         raise _refused("a query that is nested too deeply") from error
@@ -69,6 +80,40 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield from reader
     except (duckdb.Error, OSError, pa.ArrowException) as error:
         raise _failed(error) from error
+
+
+def _holdable(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Have DuckDB write the columns as text that would lose something on their way to Python."""
+    is_text = [_AS_TEXT.search(str(kind)) is not None for kind in relation.types]
+    if not any(is_text):
+        return relation
+    columns = []
+    for number, (name, as_text) in enumerate(zip(relation.columns, is_text, strict=True), 1):
+        value = f"CAST(#{number} AS VARCHAR)" if as_text else f"#{number}"
+        quoted = name.replace('"', '""')
+        columns.append(f'{value} AS "{quoted}"')
+    return relation.project(", ".join(columns))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except _NOT_HELD:
+        texts = _texts(column)
+    values = []
+    for scalar, text in zip(column, texts, strict=True):
+        try:
+            values.append(scalar.as_py())
+        except _NOT_HELD:
+            values.append(text)
+    return values
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    with duckdb.connect(config={"autoload_known_extensions": "false"}) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        table = connection.from_arrow(pa.table({"value": column}))
+        return [text for (text,) in table.project("CAST(value AS VARCHAR)").fetchall()]
 
 
 def _require_reading(tree: dict[str, Any]) -> None:

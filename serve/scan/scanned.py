@@ -72,10 +72,16 @@ class Scanned:
 
     @property
     def fingerprint(self) -> str | None:
-        """Which failure it was; null for none."""
-        if not self.is_finding or self.verdict is None:
+        """Which failure it was; null for none, and for one of which nothing is known but that.
+
+        Without a cause and a line of a log, nobody can say that it was the same as another.
+        """
+        verdict = self.verdict
+        if not self.is_finding or verdict is None:
             return None
-        return fingerprint(self.verdict)
+        if verdict.cause is None and verdict.root_line is None:
+            return None
+        return fingerprint(verdict)
 
 
 def scan_units(

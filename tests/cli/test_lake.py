@@ -14,7 +14,9 @@ from typer.testing import CliRunner, Result
 
 from importing import landed, log_text, make_dataset, make_entry
 from relume.cli import app
+from relume.cli.rows import FORMS
 from relume.clock import ManualClock, from_iso
+from relume.errors import InputError
 from relume.events import Sample, Tick
 from relume.ingest.lake import LakeReader, LakeWriter
 
@@ -130,7 +132,7 @@ def test_every_kind_of_value_has_a_form(lake: Path) -> None:
         "'\\xFF'::BLOB AS blob, INTERVAL 1 DAY AS span, DATE '2026-01-02' AS date"
     )
     [row] = json.loads(run("sql", query, "--lake", lake, "--json").stdout)["rows"]
-    assert row.pop("span")
+    assert row.pop("span") == "1 day"
     assert row == {
         "time": "2026-01-02T02:04:05Z",
         "list": [1, 2],
@@ -143,6 +145,58 @@ def test_every_kind_of_value_has_a_form(lake: Path) -> None:
     }
     fields = run("sql", query, "--lake", lake).stdout.splitlines()[1].split("\t")
     assert fields[:4] == ["2026-01-02T02:04:05Z", "[1,2]", '{"a":"b"}', "10"]
+    assert (fields[5], fields[7]) == ("nan", "1 day")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("TIMESTAMPTZ '99999-01-01'", "99999-01-01 00:00:00+00"),
+        ("TIMESTAMP 'infinity'", "infinity"),
+        ("DATE '0044-03-15 (BC)'", "0044-03-15 (BC)"),
+        ("TIMESTAMP_NS '2026-01-02 03:04:05.123456789'", "2026-01-02 03:04:05.123456789"),
+        ("TIME '24:00:00'", "24:00:00"),
+        ("INTERVAL '1 month -2 days 3 seconds'", "1 month -2 days 00:00:03"),
+        ("[DATE '99999-01-01']", "[99999-01-01]"),
+        ("{'a': INTERVAL 1 DAY}", "{'a': 1 day}"),
+        (f"{2**128 - 1}::UHUGEINT", f"{2**128 - 1}"),
+    ],
+)
+def test_what_python_cannot_hold_is_text(lake: Path, value: str, text: str) -> None:
+    query = f'FROM sample SELECT {value} AS "x""y", source ORDER BY value'
+    rows = [{'x"y': text, "source": "x,y"}] * 2
+    assert json.loads(run("sql", query, "--lake", lake, "--json").stdout)["rows"] == rows
+    lines = run("sql", query, "--lake", lake, "--jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == rows
+    table = list(csv.reader(io.StringIO(run("sql", query, "--lake", lake, "--csv").stdout)))
+    assert table[1] == [text, "x,y"]
+    assert run("sql", query, "--lake", lake).stdout.splitlines()[1].split("\t")[0] == text
+
+
+def test_only_the_values_that_python_cannot_hold_are_text(lake: Path) -> None:
+    query = "SELECT unnest([DATE '2026-01-02', DATE 'infinity', NULL]) AS day"
+    lines = run("sql", query, "--lake", lake, "--jsonl").stdout.splitlines()
+    assert [json.loads(line)["day"] for line in lines] == ["2026-01-02", "infinity", None]
+
+
+@pytest.mark.parametrize("form", ["--json", "--jsonl", "--csv", None])
+def test_a_query_that_fails_at_once_prints_nothing(lake: Path, form: str | None) -> None:
+    query = "SELECT CAST(source AS INT) AS n FROM sample"
+    result = run("sql", query, "--lake", lake, *([form] if form else []))
+    assert isinstance(result.exception, InputError)
+    assert not result.stdout
+
+
+def test_a_value_that_json_has_no_form_for_is_one_error(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    deep: list[object] = []
+    for _ in range(300):
+        deep = [deep]
+    for write in FORMS.values():
+        with pytest.raises(InputError, match="can't be printed"):
+            write(["deep"], [[deep]])
+    assert capsysbinary.readouterr().out == b""
 
 
 def test_hostile_text_does_not_reach_the_terminal(lake: Path) -> None:
@@ -238,3 +292,10 @@ def test_what_a_service_needs_is_told_to_stay(lake: Path) -> None:
 def test_an_age_must_be_one(lake: Path, age: str) -> None:
     result = run("prune", "--lake", lake, "--keep", age)
     assert "such as 90d, 12w or 2y" in str(result.exception)
+
+
+@pytest.mark.parametrize("age", ["0", "0d", "0s", "00w"])
+def test_an_age_of_0_is_told_as_one(lake: Path, age: str) -> None:
+    result = run("prune", "--lake", lake, "--keep", age, "--yes")
+    assert "an age of 0" in str(result.exception)
+    assert len(landed(lake)) == 4

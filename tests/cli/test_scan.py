@@ -111,6 +111,18 @@ def test_accounting_on_standard_input_with_what_is_no_row(tmp_path: Path) -> Non
     assert "not read of accounting: 1 x sacct_row" in result.stderr
 
 
+def test_failures_of_which_nothing_is_known_are_not_the_same(tmp_path: Path) -> None:
+    states = ("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "FAILED")
+    rows = [{"JobID": str(job), "State": state} for job, state in enumerate(states, 7)]
+    accounting = write(tmp_path, "sacct.txt", table(*rows))
+    result = run("--accounting", str(accounting), "--json")
+    document = json.loads(result.stdout)
+    unknown = [one for one in document["verdicts"] if one["cause"] is None]
+    assert unknown
+    assert {one["fingerprint"] for one in unknown} == {None}
+    assert all(repeat["cause"] is not None for repeat in document["repeats"])
+
+
 def test_names_of_others_reach_the_terminal_without_control_codes(tmp_path: Path) -> None:
     accounting = write(
         tmp_path, "sacct.txt", table({"JobID": "7", "NodeList": "n1", "JobName": "\x1b[2J"})
@@ -136,6 +148,34 @@ def test_what_cannot_be_used_is_said(arguments: tuple[str, ...], words: str) -> 
     error = error_of(*arguments)
     assert words in str(error)
     assert error.exit_code == 2
+
+
+NO_TABLES = (
+    "",
+    "\n\n",
+    "not a table\n",
+    "JobID           State ExitCode\n------- ---------- --------\n7           FAILED      1:0\n",
+    "7|FAILED|1:0\n8|COMPLETED|0:0\n",
+    '{"jobs": []}\n',
+)
+
+
+@pytest.mark.parametrize("text", NO_TABLES)
+def test_what_is_no_table_is_not_a_cluster_without_failures(tmp_path: Path, text: str) -> None:
+    accounting = tmp_path / "sacct.txt"
+    accounting.write_text(text)
+    for arguments, stdin in ((str(accounting), None), ("-", text)):
+        result = run("--accounting", arguments, stdin=stdin)
+        assert isinstance(result.exception, RelumeError), result.output
+        assert result.exception.exit_code == 2
+        assert "header" in str(result.exception)
+        assert not result.stdout
+
+
+def test_a_header_alone_is_a_table(tmp_path: Path) -> None:
+    result = run("--accounting", str(write(tmp_path, "sacct.txt", table())))
+    assert result.exit_code == 0
+    assert "0 attempts: 0 failed" in result.stdout
 
 
 @pytest.fixture
@@ -209,6 +249,14 @@ def test_without_accounting_it_cannot_be_reached(scripted: ScriptedSlurm) -> Non
     error = error_of("--since", "2h")
     assert error.exit_code == 3
     assert "Connection refused" in str(error)
+
+
+@pytest.mark.parametrize("text", NO_TABLES)
+def test_a_sacct_without_a_table_has_not_answered(scripted: ScriptedSlurm, text: str) -> None:
+    scripted.answers("sacct", text)
+    error = error_of("--since", "2h")
+    assert error.exit_code == 3
+    assert "what sacct printed" in str(error)
 
 
 def test_without_slurm_it_cannot_be_reached(

@@ -67,16 +67,46 @@ def test_it_shows_a_lake_that_the_environment_names(
     assert values["evidence"].height == len(values["detail"][0]["evidence"])
 
 
-def test_as_a_program_it_prints_the_counts(notebook: Path, lake: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(notebook), "--lake", str(lake)],
-        check=True,
+def program(notebook: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(notebook), *arguments],
+        check=False,
         capture_output=True,
         text=True,
         env={name: value for name, value in os.environ.items() if name != "RELUME_LAKE"},
     )
+
+
+def test_as_a_program_it_prints_the_counts(notebook: Path, lake: Path) -> None:
+    done = program(notebook, "--lake", str(lake))
+    assert done.returncode == 0
     assert done.stdout.startswith(f"{ATTEMPTS} attempts, ")
     assert f"{FAILED} failed, 0 cause unknown, 0 without a log" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--lake", "/nowhere"), "lake /nowhere; found no journal"),
+        (("--lake",), "--lake; found no value"),
+        (("--lake", ""), "--lake; found no value"),
+        (("--lake=",), "--lake; found no value"),
+    ],
+)
+def test_a_lake_that_is_none_is_one_message(
+    notebook: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    done = program(notebook, *arguments)
+    assert done.returncode == 2
+    assert not done.stdout
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_as_a_program_it_says_that_a_cluster_is_simulated(notebook: Path) -> None:
+    done = program(notebook)
+    assert done.returncode == 0
+    assert "simulated" in done.stdout.splitlines()[0]
 
 
 def test_without_a_lake_it_makes_a_simulated_one(

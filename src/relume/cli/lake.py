@@ -197,10 +197,11 @@ def _days(age: str) -> int:
 
     found = re.fullmatch(r"([1-9]\d{0,5})([dwy])", age)
     if found is None:
+        is_zero = re.fullmatch(r"0+[a-z]?", age) is not None
         raise InputError(
             f"--keep {age}",
-            found="no age",
-            expected="a number of days, weeks or years, such as 90d, 12w or 2y",
+            found="an age of 0, which would let all of the lake go" if is_zero else "no such age",
+            expected="a number of days, weeks or years from 1 on, such as 90d, 12w or 2y",
         )
     return int(found[1]) * _DAYS[found[2]]
 

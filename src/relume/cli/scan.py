@@ -273,6 +273,7 @@ def _judging(config: Path | None, rules: list[Path]) -> tuple[Settings, Judging]
 
 
 def _file(path: Path, settings: Settings) -> Table:
+    from relume.ingest.accounting.read import with_header
     from relume.ingest.opening import read_blocks
     from relume.ingest.skips import SkipCounts
     from relume.serve.scan.run import Table
@@ -283,7 +284,9 @@ def _file(path: Path, settings: Settings) -> Table:
         for block in read_blocks(path, skipped=skipped)
         for line in block.data.decode("utf-8", "replace").split("\n")
     )
-    return Table(lines=lines, zone=cluster.timezone, cluster=cluster.name, skipped=skipped)
+    return Table(
+        lines=with_header(lines), zone=cluster.timezone, cluster=cluster.name, skipped=skipped
+    )
 
 
 def _slurm(conf: Path | None, settings: Settings, window: Window, places: LogPlaces) -> Table:
@@ -304,8 +307,25 @@ def _slurm(conf: Path | None, settings: Settings, window: Window, places: LogPla
         partitions=sorted(window.partitions),
     )
     text, has_paths = reader.history(asked)
+    lines = _table_of(text)
     told = {} if has_paths or places.templates else _told(reader)
-    return Table(lines=text.split("\n"), cluster=settings.cluster.name, told=told, asked_at=now)
+    return Table(lines=lines, cluster=settings.cluster.name, told=told, asked_at=now)
+
+
+def _table_of(text: str) -> list[str]:
+    """Return the lines that sacct printed; an answer without a header is as none."""
+    from relume.errors import InputError, UnreachableError
+    from relume.ingest.accounting.read import with_header
+
+    try:
+        return list(with_header(text.split("\n")))
+    except InputError as error:
+        raise UnreachableError(
+            "what sacct printed",
+            found=error.found,
+            expected=error.expected,
+            hint="run it by hand on this host",
+        ) from error
 
 
 def _told(reader: SlurmReader) -> dict[tuple[str, int], list[tuple[str, str]]]:
