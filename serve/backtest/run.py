@@ -222,6 +222,8 @@ def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
         operation=advice.operation,
         confidence=advice.confidence,
         settled=advice.settled,
+        # No line names it: it is known from the scheduler's record alone, which is no detection.
+        told_by_scheduler=advice.kind is Kind.CRASH and advice.rule is None,
     )
 
 

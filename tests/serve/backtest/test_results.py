@@ -102,6 +102,18 @@ def test_what_nobody_read_was_not_quiet(tmp_path: Path) -> None:
     assert report.counts.without_exposure == 1
 
 
+def test_what_only_the_scheduler_tells_is_no_detection(tmp_path: Path) -> None:
+    made = crashed(tmp_path, 1)
+    log = logged(tmp_path, "calm.out", steps(30, start=made.start or 0))
+    recorded(tmp_path, replace(made, files=(log,)))
+    recording = Recording(tmp_path)
+    with Results(tmp_path / "out", recording.about(judging())) as results:
+        recording.replay(judging(), results, silent)
+        report = score(scored_attempts(recording, results))
+    assert report.counts.told_by_scheduler > 0
+    assert (report.detection.all.true_positives, report.detection.all.misses) == (0, 1)
+
+
 def test_two_backtests_don_t_write_to_one_folder(tmp_path: Path) -> None:
     with Results(tmp_path, ABOUT), pytest.raises(InputError, match="another backtest"):
         Results(tmp_path, ABOUT)
