@@ -50,7 +50,7 @@ test: lint rules suite ## Run everything that CI runs
 lint: $(ENV) ## Check style, types, layers and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src/relume tests
+	$(BIN)/mypy src/relume tests notebooks
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
@@ -68,6 +68,10 @@ fmt: $(ENV) ## Format, and mend what can be mended safely
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: notebook
+notebook: $(ENV) ## Open the first notebook; LAKE=FOLDER shows yours
+	$(BIN)/marimo edit notebooks/first_look.py $(if $(LAKE),-- --lake $(LAKE))
+
 .PHONY: bench
 bench: $(ENV) ## Run benches, e.g. make bench BENCH="cases healthy" (without: list them)
 ifeq ($(strip $(BENCH)),)
@@ -82,7 +86,7 @@ endif
 lock: $(ENV) ## Pin what pyproject.toml asks for in requirements.lock
 	cp requirements.lock .venv/new.lock
 	env -u UV_INDEX -u UV_INDEX_URL -u UV_DEFAULT_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
-	  $(BIN)/uv pip compile pyproject.toml --quiet --no-config --group dev --universal \
+	  $(BIN)/uv pip compile pyproject.toml --quiet --no-config --group dev --all-extras --universal \
 	  --python-version 3.11 --generate-hashes --no-annotate --no-header $(LOCK_OPTIONS) -o .venv/new.lock
 	! grep -n '://' .venv/new.lock
 	mv .venv/new.lock requirements.lock

@@ -13,16 +13,17 @@ from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.benchmarks.scoring import Score, Tally, expected_calibration_error, score
+from relume.benchmarks.scoring import Score, Tally, score
+from relume.models.scoring.answers import expected_calibration_error
 from relume.records import case_record
 from relume.serve.offline import Analyzer
 
 PERTURBED_WITHIN = 0.03
 _BARS = {
-    "kind": Bar(">=", 0.92),
-    "root_line": Bar(">=", 0.85),
-    "culprit": Bar(">=", 0.75),
-    "domain": Bar(">=", 0.90),
+    "kind": Bar(">=", 0.96),
+    "root_line": Bar(">=", 0.92),
+    "culprit": Bar(">=", 0.85),
+    "domain": Bar(">=", 0.95),
     "benign_called_failure": Bar("==", 0),
     "culprit_named_wrongly": Bar("<=", 1),
     "culprit_named_without_label_share": Bar("<=", 0.05),

@@ -55,15 +55,44 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         "healthy",
-        "verdicts on logs of runs that ended well",
-        "folder with mlperf-training-v2.1/",
+        "verdicts on logs of runs that ended well or that the scheduler ended, and of calm hosts",
+        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/",
         "relume.benchmarks.healthy",
+    ),
+    Bench(
+        "accounting",
+        "rows of printed accounting, all of them read or counted by reason",
+        "folder with slurm-fixtures/",
+        "relume.benchmarks.accounting",
+    ),
+    Bench(
+        "examples",
+        "the signature reference's example lines: who they name, and the rule of every wording",
+        "failure-signature-examples.jsonl, or the folder that holds it",
+        "relume.benchmarks.examples",
     ),
     Bench(
         "diagnose-speed",
         "lines diagnosed per CPU-second and peak memory on mixed real logs",
         "folder with mlperf-training-v2.1/ and failure-cases/",
         "relume.benchmarks.diagnose_speed",
+    ),
+    Bench(
+        "ingest",
+        "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
+        "50 kills: no torn segment, no lost or doubled row",
+        "none (needs 4 GB of disk; takes some minutes)",
+        "relume.benchmarks.ingest.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "backtest",
+        "recorded and spliced runs through the live pipeline; a lake of 10 M lines: speed and "
+        "memory; and results over 50 kills: none lost, doubled or other",
+        "folder with mlperf-training-v2.1/, bigscience/, m4-logs/ and failure-cases/ "
+        "(4 GB of disk; takes half an hour)",
+        "relume.benchmarks.backtest.bench",
+        has_quick=True,
     ),
     Bench(
         "demo",
@@ -108,16 +137,16 @@ def find(bench_id: str) -> Bench:
     )
 
 
-def data_folder(data: Path | None, bench_id: str, wanted: str) -> Path:
-    """Return `data`, or say which folder the bench needs."""
+def data_folder(data: Path | None, bench_id: str, wanted: str, *, file_too: bool = False) -> Path:
+    """Return `data`, or say which folder the bench needs (or file, where `file_too`)."""
     if data is None:
         raise InputError(
             f"bench {bench_id} needs recorded data", found="no --data", expected=wanted
         )
-    if not data.is_dir():
+    if not (data.is_dir() or (file_too and data.is_file())):
         raise InputError(
             f"bench {bench_id} cannot use --data",
-            found=f"{data} is no folder",
+            found=f"{data} is no folder" + (" and no file" if file_too else ""),
             expected=wanted,
         )
     return data

@@ -6,20 +6,19 @@ A verdict is right when it is in what either of two independent readings accepts
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from relume.benchmarks.corpora.failure_cases import Case
+from relume.models.scoring.intervals import wilson
 
 _FAILURES = frozenset({"crash", "hang", "straggler"})
-_WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
+"""Words of what ends a job that stands still."""
 _LABELLED = re.compile(r"(?i)\b(?P<key>local_rank|rank|gpu|pci) ?(?P<value>[\w:.]+)")
 _CULPRIT_KEYS = ("node", "rank", "local_rank", "gpu", "nic")
-_Z = 1.96
 
 
 @dataclass(slots=True)
@@ -66,42 +65,6 @@ class Score:
     confidence: list[tuple[float, bool]] = field(default_factory=list)
 
 
-def wilson(right: int, total: int) -> tuple[float, float]:
-    """95 % Wilson interval of a proportion (metrics section 3).
-
-    >>> tuple(round(x, 3) for x in wilson(9, 10))
-    (0.596, 0.982)
-    """
-    if total == 0:
-        return 0.0, 1.0
-    p, z2 = right / total, _Z * _Z
-    centre = (p + z2 / (2 * total)) / (1 + z2 / total)
-    half = _Z / (1 + z2 / total) * math.sqrt(p * (1 - p) / total + z2 / (4 * total * total))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def expected_calibration_error(pairs: Iterable[tuple[float, bool]], bins: int = 10) -> float:
-    """Mean |accuracy - confidence| over equal-mass bins (metrics section 6).
-
-    Answers of equal confidence have no order: each counts with the accuracy of them all, so that a
-    bin border among them changes nothing.
-    """
-    answers: dict[float, list[bool]] = {}
-    for confidence, right in pairs:
-        answers.setdefault(confidence, []).append(right)
-    ordered = [
-        (confidence, sum(equals) / len(equals))
-        for confidence, equals in sorted(answers.items())
-        for _ in equals
-    ]
-    borders = [len(ordered) * b // bins for b in range(bins + 1)]
-    gaps = (
-        abs(sum(accuracy - confidence for confidence, accuracy in ordered[begin:end]))
-        for begin, end in pairwise(borders)
-    )
-    return sum(gaps) / max(len(ordered), 1)
-
-
 def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
     """Compare verdict records (the JSON form of `diagnose --cases`) with their cases."""
     result = Score()
@@ -123,7 +86,7 @@ def kind_is_right(case: Case, kind: str) -> bool:
     if kind in case.accept_kind:
         return True
     other = {"hang": "crash", "crash": "hang"}.get(kind)
-    return other in case.accept_kind and any(_WATCHDOG.search(line) for line in case.text)
+    return other in case.accept_kind and any(WATCHDOG.search(line) for line in case.text)
 
 
 def _is_undecided(case: Case) -> bool:
@@ -177,7 +140,7 @@ def culprit_is_right(label: str, also: Collection[str], named: Mapping[str, str]
     >>> culprit_is_right("node031 gpu 3", [], {"node": "node032", "gpu": "3"})
     False
     """
-    wanted = _label(label)
+    wanted = named_by(label)
     contradicted = any(
         key in named and named[key] != value and named[key] not in also
         for key, value in wanted.items()
@@ -192,8 +155,14 @@ def _named(culprit: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def _label(label: str) -> dict[str, str]:
-    """Read a label: ``node031 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``."""
+def named_by(label: str) -> dict[str, str]:
+    """Read a label: ``node031 gpu 3``, ``rank 7``, ``PCI 0000:1a:00``, ``GPU6``, ``mlx5_7``.
+
+    Examples
+    --------
+    >>> named_by("node031 gpu 3")
+    {'gpu': '3', 'node': 'node031'}
+    """
     found = {m["key"].lower(): m["value"] for m in _LABELLED.finditer(label)}
     rest = _LABELLED.sub("", label).split()
     if "pci" in found:

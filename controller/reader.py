@@ -10,7 +10,8 @@ from pathlib import Path
 from relume.clock import Clock, SystemClock
 from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, Done, SlurmCommands
 from relume.errors import InputError, UnreachableError
-from relume.slurm import onejob, sacct, scontrol, squeue
+from relume.slurm import history, onejob, sacct, scontrol, squeue
+from relume.slurm.history import Asked
 from relume.slurm.job import SlurmJob, SlurmSnapshot
 from relume.slurm.sacct import AttemptRow
 
@@ -113,9 +114,28 @@ class SlurmReader:
             raise _unreadable(error) from error
         return sorted((r for r in rows if r.job_id == job_id), key=lambda row: row.submit_time)
 
+    def history(self, asked: Asked) -> tuple[str, bool]:
+        """Return what accounting knows of a time, as a table with a header.
+
+        The second value says whether it has the paths of output files. One command, two where
+        Slurm is older than 24.05.
+        """
+        for with_paths in (True, False):
+            done = self._commands.run(history.command(asked, with_paths=with_paths))
+            if not (done.exit_code and with_paths and history.refuses_fields(done.stderr)):
+                break
+        return _output(done), with_paths
+
+    def jobs(self) -> list[SlurmJob]:
+        """Return all jobs that slurmctld has, by one command: slow when it is away."""
+        return self._listed(self._clock.now(), _output(self._commands.run(squeue.COMMAND)))
+
     def _jobs(self, asked_at: int) -> list[SlurmJob]:
+        return self._listed(asked_at, self._read(squeue.COMMAND))
+
+    def _listed(self, asked_at: int, text: str) -> list[SlurmJob]:
         try:
-            return squeue.parse_squeue(self._read(squeue.COMMAND), asked_at)
+            return squeue.parse_squeue(text, asked_at)
         except InputError as error:
             raise _unreadable(error) from error
 

@@ -35,7 +35,7 @@ NO_LOGS = frozenset(_SOURCES | _SCRIPTS | _DOCUMENTS)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One readable file; `form` is ``stdout``, ``kernel``, ``slurmctld`` or ``sacct``."""
+    """One readable file; `form` is what `relume.ingest.forms.form_of` tells."""
 
     path: Path | str
     form: str
@@ -140,7 +140,7 @@ def _folder(folder: Path) -> AttemptInput:
         for path in _members(folder, skipped)
         if (form := _form(path, skipped)) is not None
     ]
-    if all(file.form == SACCT for file in files):
+    if not files:
         raise InputError(
             f"no log in {folder}",
             found=str(skipped) or "no readable file",
@@ -201,7 +201,7 @@ def _form(path: Path, skipped: SkipCounts) -> str | None:
         start = b"" if reason else probe(path)
     except (OSError, InputError):
         reason, start = "unreadable", b""
-    reason = reason or _content_reason(start)
+    reason = reason or content_reason(start)
     if reason is None:
         return form_of(start)
     skipped.add(reason, file=path)
@@ -216,7 +216,8 @@ def _outer_reason(path: Path) -> str | None:
     return "special_file" if is_special(path) else None
 
 
-def _content_reason(start: bytes) -> str | None:
+def content_reason(start: bytes) -> str | None:
+    """Return why a file with these first bytes is no log, null when it is one."""
     if not start:
         return "empty"
     if is_dump(start):

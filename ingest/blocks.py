@@ -108,6 +108,35 @@ class Block:
         self._at = offset
 
 
+class BlockPiece(Block):
+    r"""Some whole lines of a block, as a block.
+
+    Examples
+    --------
+    >>> [block] = blocks_of_lines(["one", "two", "three"], "log")
+    >>> piece = BlockPiece(block, 4, 14)
+    >>> piece.data, piece.line_at(0), piece.line_at(4), piece.byte_offset_at(4)
+    (b'two\nthree\n', 1, 2, 8)
+    """
+
+    __slots__ = ("_before", "_whole")
+
+    def __init__(self, whole: Block, start: int, end: int) -> None:
+        """Take the lines between two offsets of ``whole.data``, both where a line starts."""
+        self.file = whole.file
+        self.data = whole.data[start:end]
+        self.first_line = whole.line_at(start)
+        self._whole, self._before = whole, start
+
+    def line_at(self, offset: int) -> int:
+        """0-based physical line that holds byte `offset` of `data`."""
+        return self._whole.line_at(self._before + offset)
+
+    def byte_offset_at(self, offset: int) -> int:
+        """Byte offset, in the uncompressed file, of the start of that physical line."""
+        return self._whole.byte_offset_at(self._before + offset)
+
+
 class BlockAssembler:
     r"""Cuts a stream of bytes into blocks; the result does not depend on how the stream is cut.
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from relume.errors import InputError
 from relume.ingest.opening import STDIN, read_chunks
+from relume.ingest.rawlines import MAX_RECORD_BYTES, raw_lines
 from relume.ingest.skips import SkipCounts
-
-MAX_RECORD_BYTES = 256 << 20
-"""A longer line is no case: a stream without line breaks must not fill the memory."""
 
 
 class CaseRecord(msgspec.Struct, frozen=True):
@@ -55,28 +52,15 @@ def read_cases(path: Path) -> Iterator[CaseRecord | InputError]:
 
 
 def _lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    held: list[bytes] = []
-    size, number = 0, 1
-    for piece in chain.from_iterable(_pieces(chunk) for chunk in chunks):
-        held.append(piece)
-        size += len(piece)
-        if size > MAX_RECORD_BYTES:
-            raise InputError(
-                f"{name}:{number} is no case",
-                found=f"a line of more than {MAX_RECORD_BYTES >> 20} MiB",
-                expected=_EXPECTED,
-                hint="the lines after it were not read; give a long log as a file",
-            )
-        if piece.endswith(b"\n"):
-            yield b"".join(held)
-            held, size, number = [], 0, number + 1
-    yield b"".join(held)
+    def too_long(number: int) -> InputError:
+        return InputError(
+            f"{name}:{number} is no case",
+            found=f"a line of more than {MAX_RECORD_BYTES >> 20} MiB",
+            expected=_EXPECTED,
+            hint="the lines after it were not read; give a long log as a file",
+        )
 
-
-def _pieces(chunk: bytes) -> list[bytes]:
-    """Cut behind each LF, which stays: other line breaks may be part of a text."""
-    *whole, last = chunk.split(b"\n")
-    return [*(line + b"\n" for line in whole), last]
+    return raw_lines(chunks, too_long, limit=MAX_RECORD_BYTES)
 
 
 _EXPECTED = 'an object with "id" (string) and "text" (list of strings)'

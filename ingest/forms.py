@@ -1,16 +1,23 @@
-"""What a log is, told by its first bytes: of a job, a kernel, slurmctld, or accounting rows."""
+"""What a file is, told by its first bytes: of whom it is the log, or which table."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 
-from relume.ingest.sacct import is_sacct
+from relume.ingest.accounting.read import is_sacct
+from relume.ingest.nodes.documents import is_nodes
+from relume.ingest.nodes.sinfo import is_node_history, is_sinfo
 
 JOB = "stdout"
 KERNEL = "kernel"
 SLURMCTLD = "slurmctld"
 SACCT = "sacct"
+SINFO = "sinfo"
+SINFO_JSON = "sinfo-json"
+NODE_HISTORY = "sacctmgr"
+NODE_FORMS = frozenset({SINFO, SINFO_JSON, NODE_HISTORY})
+"""What Slurm says of nodes: the log of nobody."""
 
 _LINES_TOLD_BY = 200
 """First lines that tell what a file is: more cost time in folders of thousands of rank files."""
@@ -41,12 +48,20 @@ _DUMP_WORDS = (b"pg_config", b"collective_seq_id", b"nccl_version")
 """Keys of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp)."""
 _DUMP_WORDS_NEEDED = 2
 
+_NO_LOGS = (
+    (is_sacct, SACCT),
+    (is_node_history, NODE_HISTORY),
+    (is_sinfo, SINFO),
+    (is_nodes, SINFO_JSON),
+)
+
 
 def form_of(start: bytes) -> str:
-    r"""Tell what a log is by its first bytes: ``stdout``, ``kernel``, ``slurmctld`` or ``sacct``.
+    r"""Tell what a file is by its first bytes.
 
-    The system log of a node counts as its kernel log. Where less than half of the lines say
-    something else, it is a job's.
+    ``stdout``, ``kernel``, ``slurmctld``, ``sacct`` or one of `NODE_FORMS`. The system log of a
+    node counts as its kernel log. Where less than half of the lines say something else, it is a
+    job's; a table of nodes among other lines is, too.
 
     >>> form_of(b"[  12.345678] NVRM: loading\n[  12.345679] usb 1-1: new device\n")
     'kernel'
@@ -56,8 +71,9 @@ def form_of(start: bytes) -> str:
     'stdout'
     """
     text = start.decode("utf-8", "replace")
-    if is_sacct(text):
-        return SACCT
+    for is_told, form in _NO_LOGS:
+        if is_told(text):
+            return form
     lines = [found[0] for found in islice(_LINE.finditer(text), _LINES_TOLD_BY)]
     if _share(_KERNEL_LINE, lines) > _MOSTLY:
         return KERNEL

@@ -31,6 +31,9 @@ class LineParser:
         Zone of clocks that name none: an IANA name or an offset.
     modified
         When the log was last written (POSIX seconds): gives the year of clocks without one.
+    near
+        UTC microseconds of about when its lines were written, where that is known better: clocks
+        without a year then take the one that is closest.
 
     Raises
     ------
@@ -44,7 +47,7 @@ class LineParser:
     (3, 'step 7', 1767323045000000)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is known of the log, each by its name
         self,
         file: str,
         *,
@@ -52,11 +55,13 @@ class LineParser:
         attempt: str | None = None,
         zone: str = "UTC",
         modified: float | None = None,
+        near: int | None = None,
     ) -> None:
         self.file = file
         self.stream = stream
         self._attempt = attempt
-        self._clock = Clock(zone, None if modified is None else int(modified * SECOND_MICROS))
+        latest = None if modified is None else int(modified * SECOND_MICROS)
+        self._clock = Clock(zone, latest, near)
         self._writer = writer_of(file)
 
     def parse(self, text: str, line: int, offset: int) -> LogLine:
@@ -66,6 +71,15 @@ class LineParser:
         process group stands for the global rank where nothing else tells it.
         """
         return self._event(text, line, offset, remember=True)
+
+    def clock(self, text: str) -> tuple[str, int] | None:
+        """Return the clock of a line and its time, null for a line without one. Never raises.
+
+        For who needs no more than that, of the lines in their order.
+        """
+        prefix = parse_prefix(text)
+        time = self._time(prefix, text, remember=True)
+        return None if time is None else (prefix.clock or "", time)
 
     def look(self, text: str, line: int, offset: int) -> LogLine:
         """Parse a line out of order: later lines are read as if this one had not been."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
 import stat
 import sys
@@ -18,6 +19,7 @@ from relume.files import special_kind
 from relume.ingest.blocks import Block, BlockAssembler
 from relume.ingest.compression import DAMAGE, GZIP, ZSTD, gunzip, unzstd
 from relume.ingest.skips import SkipCounts
+from relume.ingest.tailing.file import Opener
 
 STDIN = "-"
 READ_BYTES = 1 << 20
@@ -52,8 +54,12 @@ _HOLE = re.compile(rb"\x00{8,}+")
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\x1b\x0c\x08\x07")
 
 
-def read_blocks(path: Path | str, *, skipped: SkipCounts | None = None) -> Iterator[Block]:
+def read_blocks(
+    path: Path | str, *, skipped: SkipCounts | None = None, opener: Opener | None = None
+) -> Iterator[Block]:
     """Yield the blocks of one log; ``-`` is standard input.
+
+    `opener` opens it where somebody else chose the path (`relume.ingest.tailing.opening`).
 
     Offsets count the bytes of the decoded text: after decompression, without a byte order mark,
     UTF-16 as UTF-8. A compressed file that ends early gives what it held so far and counts as
@@ -65,28 +71,41 @@ def read_blocks(path: Path | str, *, skipped: SkipCounts | None = None) -> Itera
         When the file cannot be opened, read or decompressed at all.
     """
     assembler = BlockAssembler(str(path), skipped=skipped)
-    for chunk in read_chunks(path, skipped=skipped):
+    for chunk in read_chunks(path, skipped=skipped, opener=opener):
         yield from assembler.feed(chunk)
     yield from assembler.finish()
 
 
 def read_chunks(
-    path: Path | str, *, skipped: SkipCounts | None = None, read_bytes: int = READ_BYTES
+    path: Path | str,
+    *,
+    skipped: SkipCounts | None = None,
+    read_bytes: int = READ_BYTES,
+    start: int = 0,
+    opener: Opener | None = None,
 ) -> Iterator[bytes]:
     """Yield the decoded bytes of one file, ``-`` for standard input, in pieces of any size.
 
-    Damage after the first of them ends it, and is counted.
+    Damage after the first of them ends it, and is counted. The first `start` decoded bytes are left
+    out: a plain file isn't read until there, any other is decoded.
 
     Raises
     ------
     InputError
         As for `read_blocks`.
     """
-    is_empty = True
-    with _open(path) as stream:
+    is_empty, left = True, start
+    with _open(path, opener) as stream:
         try:
-            for chunk in _decoded(iter(lambda: stream.read1(read_bytes), b"")):  # type: ignore[attr-defined]
-                yield chunk
+            if start and _is_plain(stream):
+                stream.seek(start)
+                chunks, left = _pieces(stream, read_bytes), 0
+            else:
+                chunks = _decoded(_pieces(stream, read_bytes))
+            for chunk in chunks:
+                if left < len(chunk):
+                    yield chunk[left:] if left else chunk
+                left = max(0, left - len(chunk))
                 is_empty = False
         except DAMAGE as error:
             if is_empty:
@@ -178,11 +197,13 @@ def _first_text(chunks: Iterable[bytes]) -> bytes:
     return taken[:PROBE_BYTES]
 
 
-def _open(path: Path | str) -> AbstractContextManager[BinaryIO]:
+def _open(path: Path | str, opener: Opener | None) -> AbstractContextManager[BinaryIO]:
     if str(path) == STDIN:
         return nullcontext(_stdin())
     path = Path(path)
     try:
+        if opener is not None:
+            return os.fdopen(opener(path), "rb")
         refuse_special(path)
         return path.open("rb")
     except OSError as error:
@@ -194,6 +215,19 @@ def _stdin() -> BinaryIO:
     if stream is None:
         raise _unreadable(STDIN, "a closed stream")
     return stream.buffer
+
+
+def _pieces(stream: BinaryIO, read_bytes: int) -> Iterator[bytes]:
+    return iter(lambda: stream.read1(read_bytes), b"")  # type: ignore[attr-defined]
+
+
+def _is_plain(stream: BinaryIO) -> bool:
+    """Whether the bytes of a file, which stands at its start, are those of its text."""
+    if not stream.seekable():
+        return False
+    head = stream.read(_MAGIC_BYTES)
+    stream.seek(0)
+    return not head.startswith((GZIP, ZSTD, codecs.BOM_UTF8, *_UTF16))
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:

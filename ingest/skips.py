@@ -15,12 +15,22 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "binary": "a file in a folder holds no text",
         "dump_not_read_yet": "a collective dump: reading it is a later change",
         "empty": "a file in a folder has no bytes",
+        "event": "a line or row is no event, or one of another schema version",
         "link_out": "a symbolic link in a folder leads out of it, or nowhere",
         "long_line_split": "a line was longer than 1 MiB and was read in pieces that overlap",
         "name_not_utf8": "a file in a folder has a name that is no UTF-8",
+        "node_file": "what Slurm says of nodes (sinfo, sacctmgr): no log of an attempt",
+        "node_line": "a line about nodes is of no row: the end of a text, or of another program",
+        "node_row": "a row about a node had no node, no known state or not its columns",
+        "node_row_joined": "a row about a node went over several lines; they were joined",
         "not_a_log": "a file in a folder is source code, a script, a setting or a document",
+        "sacct_jobs": "accounting of several jobs: it doesn't say whose these logs are",
+        "sacct_line": "a line in accounting is of no row: the end of a text, or of another program",
+        "sacct_no_attempt": "an accounting row is no attempt: no submit time, or tasks that wait",
         "sacct_row": "an accounting row had no job id, no known state or not its columns",
+        "sacct_row_again": "an accounting row is of an attempt of which another row tells more",
         "sacct_row_joined": "an accounting row went over several lines; they were joined",
+        "sacct_step": "an accounting row of a step did not stand behind that of its job",
         "same_file": "a link in a folder names a file that is read under its own name",
         "special_file": "a pipe, socket or device in a folder",
         DAMAGED: "a compressed file ends early or is damaged; its start was read",
@@ -28,7 +38,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The closed set of reasons, each with its words."""
-MENDED = frozenset({"long_line_split", "sacct_row_joined"})
+MENDED = frozenset({"long_line_split", "node_row_joined", "sacct_row_joined"})
 """The reasons that left nothing out: it was read in another way than it was written."""
 MAX_NAMED = 10
 """Files whose names are kept for one reason: a folder may hold thousands."""

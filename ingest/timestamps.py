@@ -18,7 +18,7 @@ _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
 _EPOCH = re.compile(r"(1\d{9})\.(\d{1,9})")
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
-_FORMS = tuple(
+FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
         rf"(?P<year>\d{{4}})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T _-]{_CLOCK}{_ZONE}",
@@ -31,6 +31,7 @@ _FORMS = tuple(
         rf"(?P<month>\d{{1,2}})(?P<day>\d\d) {_CLOCK}",
     )
 )
+"""What a clock may look like; the fields are named groups."""
 _CENTURY = 2000
 
 
@@ -48,6 +49,9 @@ class Clock:
     latest
         UTC microseconds that the log's lines are not past, within a day: its modification, or the
         end of the attempt. Null when unknown, and clocks without a year then give null.
+    near
+        UTC microseconds to which the log's first lines are close; stands for a full date before
+        them. Null when unknown.
 
     Raises
     ------
@@ -67,10 +71,12 @@ class Clock:
     1767221999000000
     """
 
-    def __init__(self, zone: str = "UTC", latest: int | None = None) -> None:
-        self._zone = _zone(zone)
+    def __init__(
+        self, zone: str = "UTC", latest: int | None = None, near: int | None = None
+    ) -> None:
+        self._zone = zone_of(zone)
         self._latest = latest
-        self._last_full: int | None = None
+        self._last_full = near
 
     def read(self, text: str, *, remember: bool = True) -> int | None:
         """Return UTC microseconds of a clock's text, null when it is none or lacks its year.
@@ -79,7 +85,7 @@ class Clock:
         """
         if found := _EPOCH.fullmatch(text):
             return int(found[1]) * SECOND_MICROS + _micros(found[2])
-        for form in _FORMS:
+        for form in FORMS:
             if found := form.fullmatch(text):
                 fields = found.groupdict()
                 break
@@ -146,7 +152,14 @@ def _offset(text: str) -> tzinfo:
     return timezone(-size if found["sign"] == "-" else size)
 
 
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
+    """Return the zone of an IANA name or an offset such as ``+02:00``.
+
+    Raises
+    ------
+    InputError
+        For an unknown zone.
+    """
     if name == "UTC":
         return UTC  # works without a time-zone database
     if _OFFSET.fullmatch(name):

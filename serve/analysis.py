@@ -22,7 +22,7 @@ from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
-from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, RaisedFinder
+from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
 from relume.verdict import Verdict
 
 
@@ -48,14 +48,15 @@ class AttemptAnalysis:
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
-        self._said: tuple[DiagnosisSettings | None, Verdict] | None = None
+        self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
+        self._shows_failure: bool | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
 
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
-        self._said = None
+        self._forget()
         self._episode.note_file(block.file)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
@@ -77,26 +78,44 @@ class AttemptAnalysis:
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
-        self._said = None
+        self._forget()
         self._episode.note_scheduler(facts)
 
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of `file` could not be read."""
-        self._said = None
+        self._forget()
         self._episode.note_lost_end(file)
 
-    def verdict(self, settings: DiagnosisSettings | None = None) -> Verdict:
+    def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards.
 
-        Costs nothing while nothing new was fed.
+        Costs nothing while nothing new was fed. Without `pace` stragglers aren't looked for, which
+        is most of the cost.
         """
-        if self._said is None or self._said[0] != settings:
-            episode = self._episode.build(self._assess(), self._tails.ends())
-            self._said = settings, diagnose(episode, settings)
-        return self._said[1]
+        if self._said is None or self._said[:2] != (settings, pace):
+            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
+            self._said = settings, pace, diagnose(episode, settings)
+        return self._said[2]
 
-    def _assess(self) -> ProgressAssessment:
-        """Judge the progress with the clocks that came after it: they show a silent job."""
+    def shows_failure(self) -> bool:
+        """Whether the verdict could be a crash or a hang: a line, the scheduler or a silence.
+
+        Costs a tenth of a verdict, and spares it while a job is well; nothing while nothing new
+        was fed.
+        """
+        if self._shows_failure is None:
+            self._shows_failure = self._episode.shows_failure or self._observed().is_silent()
+        return self._shows_failure
+
+    def _forget(self) -> None:
+        """Forget what was said: something new is known."""
+        self._said = self._shows_failure = None
+
+    def _assess(self, *, pace: bool) -> ProgressAssessment:
+        return assess(self._observed(), pace=pace)
+
+    def _observed(self) -> ProgressTracker:
+        """Return the progress with the clocks that came after it: they show a silent job."""
         tracker = copy.copy(self._tracker)  # asking must not change what is said later
         last = tracker.last_progress
         for file, tail in self._tails.of_job():
@@ -109,7 +128,7 @@ class AttemptAnalysis:
             work = tail.work_time(since) if tracker.is_silent() else None
             if work is not None:
                 tracker.note_work(work)
-        return assess(tracker)
+        return tracker
 
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
@@ -131,15 +150,17 @@ class AttemptAnalysis:
         return begins_traceback
 
     def _take_raised(
-        self, raised: list[int], block: Block, parser: LineParser, before: int
+        self, raised: list[Raised], block: Block, parser: LineParser, before: int
     ) -> None:
         """Take the exceptions that tracebacks ended with, up to `before`, in the lines' order."""
-        while raised and raised[0] <= before:
-            start = heapq.heappop(raised)
+        while raised and raised[0].begin <= before:
+            start, frame = heapq.heappop(raised)
             end = block.data.find(b"\n", start)
             raw = block.data[start : min(end if end >= 0 else len(block.data), start + MAX_TEXT)]
             text = raw.decode("utf-8", "replace")
             line = parser.parse(text, block.line_at(start), block.byte_offset_at(start))
+            if frame:
+                self._episode.note_frame(line, frame)
             if self._raised is not None:
                 self._episode.add_hit(Hit(self._raised, line, {}))
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relume.features.progress.user import user_format
+from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.loader import load_catalogue
+from relume.models.signatures.ruleset import Catalogue
 from relume.serve.offline import Analyzer
 from relume.settings import Settings
 
@@ -23,11 +25,26 @@ def analyzer_of(
         For rules or patterns that can't be used.
     """
     return Analyzer(
-        load_catalogue([*map(Path, settings.rules.folders), *rules]),
+        load_rules(settings, rules),
         user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
         settings=diagnosis_of(settings),
         zone=settings.cluster.timezone,
         engine=engine,
+    )
+
+
+def load_rules(settings: Settings, rules: Sequence[Path] = ()) -> Catalogue:
+    """Load the packaged rules, those of the configured folders, and `rules`.
+
+    Raises
+    ------
+    RuleError
+        That lists everything that is wrong with them.
+    """
+    parser = LineParser("sample")
+    return load_catalogue(
+        [*map(Path, settings.rules.folders), *rules],
+        parse_line=lambda text: parser.parse(text, 0, 0),
     )
 
 

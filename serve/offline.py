@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from relume.errors import InputError, RelumeError
+from relume.errors import InputError
 from relume.features.progress.formats import ProgressFormat
+from relume.ingest.accounting.read import read_rows
+from relume.ingest.accounting.row import AccountingRow
+from relume.ingest.accounting.states import BADNESS
 from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
-from relume.ingest.forms import form_of
+from relume.ingest.forms import NODE_FORMS, form_of
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
-from relume.ingest.sacct import AccountingRow, read_rows
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -22,7 +24,6 @@ from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.scanplan import Scanner, make_plan
-from relume.slurm.hostlists import expand
 from relume.verdict import Verdict
 
 PROBED_LINES = 400
@@ -96,17 +97,27 @@ class Analyzer:
         Raises
         ------
         InputError
-            When a named log cannot be read.
+            When a named log cannot be read, and when there is none: neither accounting of many
+            jobs nor what Slurm says of nodes is one.
         """
         skipped = SkipCounts()
         skipped.merge(attempt.skipped)
-        logs = [source for source in attempt.files if source.form != SACCT]
+        logs = []
+        for source in attempt.files:
+            if source.form in NODE_FORMS:
+                skipped.add("node_file", file=source.path)
+            elif source.form != SACCT:
+                logs.append(source)
         analysis = self.begin(attempt.name, [str(source.path) for source in logs])
         for source in logs:
             self._read(source, analysis, skipped)
-        for source in attempt.files:
-            if source.form == SACCT:
-                self._read_accounting(source, analysis, skipped)
+        told = [
+            self._read_accounting(source, analysis, skipped)
+            for source in attempt.files
+            if source.form == SACCT
+        ]
+        if not logs and not any(told):
+            raise _nothing_of_one_job(attempt)
         return Diagnosed(analysis.verdict(self._settings), skipped)
 
     def diagnose_all(self, attempts: Iterable[AttemptInput]) -> list[Diagnosed]:
@@ -130,22 +141,65 @@ class Analyzer:
 
     def _read_accounting(
         self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts
-    ) -> None:
+    ) -> bool:
+        """Take what accounting says of the attempt; return whether it is of one job."""
         text = (
             line
             for block in read_blocks(source.path, skipped=skipped)
             for line in block.data.decode("utf-8", "replace").split("\n")
         )
-        rows = read_rows(text, skipped, zone=self._zone)
-        if len({row.job_id for row in rows}) == 1:
-            # Requeues give several rows of one job: the last one is this attempt's. Rows of
-            # several jobs don't say which of them wrote these logs.
-            analysis.note_scheduler(_facts(rows[-1]))
+        facts = facts_of_one_job(read_rows(text, skipped, zone=self._zone))
+        if facts is None:
+            skipped.add("sacct_jobs", file=source.path)
+            return False
+        analysis.note_scheduler(facts)
+        return True
 
 
-def _facts(row: AccountingRow) -> SchedulerFacts:
-    try:
-        nodes = tuple(expand(row.nodelist)) if row.nodelist else ()
-    except RelumeError:
-        nodes = ()
-    return SchedulerFacts(row.state, row.exit_code, row.signal, nodes, row.start, row.end)
+def facts_of_one_job(rows: Iterable[AccountingRow]) -> SchedulerFacts | None:
+    """Return what the rows of one job say of its last attempt; null when they are of several.
+
+    Of a heterogeneous job, whose components are jobs of their own, the one that ended worst tells
+    how, and all of them tell where and when. A step that ran out of memory says why its job FAILED.
+    """
+    newest: dict[str, AccountingRow] = {}
+    for row in rows:
+        if any(_leader(row) != _leader(other) for other in newest.values()):
+            return None
+        known = newest.get(row.job_id)
+        if known is None or (row.submit or 0) >= (known.submit or 0):
+            newest[row.job_id] = row
+    if not newest:
+        return None
+    worst = max(newest.values(), key=lambda row: BADNESS.get(row.state, 0))
+    starts = [row.start for row in newest.values() if row.start is not None]
+    ends = [row.end for row in newest.values()]
+    return SchedulerFacts(
+        worst.outcome,
+        worst.exit_code,
+        worst.signal,
+        tuple(dict.fromkeys(node for row in newest.values() for node in row.nodes)),
+        min(starts, default=None),
+        None if None in ends else max(end for end in ends if end is not None),
+    )
+
+
+def _leader(row: AccountingRow) -> str:
+    return row.job_id.partition("+")[0]
+
+
+def _nothing_of_one_job(attempt: AttemptInput) -> InputError:
+    accounting = next((source for source in attempt.files if source.form == SACCT), None)
+    if accounting is None:
+        return InputError(
+            f"no log in {attempt.name}",
+            found="what Slurm says of nodes",
+            expected="a log, or the accounting rows of one job",
+            hint="`relume lake import` lands it in the table node_event of a lake",
+        )
+    return InputError(
+        f"no log in {attempt.name}",
+        found="accounting that is not of one job",
+        expected="a log, or the accounting rows of one job",
+        hint=f"`relume scan --accounting {accounting.path}` judges all of its jobs",
+    )

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from relume.features.progress.regular import last_work
 from relume.ingest.blocks import Block
@@ -38,6 +39,7 @@ class _Tail:
     parser: LineParser
     lines: deque[tuple[int, bytes]] = field(default_factory=deque)
     size: int = 0
+    _times: dict[bytes, int | None] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
         """Take the lines at the end of the next block."""
@@ -57,7 +59,11 @@ class _Tail:
         """Clock of one line, null when it has none."""
         if not _CLOCK.search(raw, 0, _CLOCK_BYTES):
             return None
-        return self.parser.look(raw.decode("utf-8", "replace"), 0, 0).event_time
+        if raw not in self._times:  # asked for again with every verdict
+            if len(self._times) > TAIL_LINES:
+                self._times.clear()
+            self._times[raw] = self.parser.look(raw.decode("utf-8", "replace"), 0, 0).event_time
+        return self._times[raw]
 
     def end(self, shown: int = SHOWN_LINES) -> LogEnd:
         """Return the end of the log as it stands."""
@@ -72,7 +78,7 @@ class _Tail:
 
         The latest is sought among the last lines with a clock: ranks are not in step.
         """
-        after = [raw for number, raw in self.lines if number > line]
+        after = [raw for _, raw in self._after(line)]
         first = next((time for raw in after if (time := self.time(raw)) is not None), None)
         if first is None:
             return None
@@ -86,12 +92,18 @@ class _Tail:
 
     def work_time(self, line: int) -> int | None:
         """When work that no step line shows was last seen after `line`, null when it wasn't."""
-        after = [(number, raw) for number, raw in self.lines if number > line]
+        after = self._after(line)
         work = last_work((number, raw.decode("utf-8", "replace")) for number, raw in after)
         if work is None:
             return None
         times = (self.time(raw) for number, raw in after if number >= work)
         return next((time for time in times if time is not None), None)
+
+    def _after(self, line: int) -> list[tuple[int, bytes]]:
+        """The kept lines after `line`, most often none."""
+        after = list(takewhile(lambda kept: kept[0] > line, reversed(self.lines)))
+        after.reverse()
+        return after
 
 
 class Tails:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from relume.benchmarks.corpora.common import attempt_name, nodes_in_name
+from relume.dataset import AttemptEntry, DatasetHeader, LogFile
 from relume.errors import InputError
+from relume.ingest.datasets import Dataset, write_dataset
 
 FOLDER = "mlperf-training-v2.1"
 
@@ -42,3 +45,29 @@ def first_lines(logs: HealthyLogs, count: int) -> list[str]:
     # From bytes: text mode would break lines at the carriage returns of progress bars too.
     text = logs.paths[0].read_bytes().decode("utf-8", "replace")
     return text.split("\n")[:count]
+
+
+def write(data: Path, out: Path) -> Dataset:
+    """Write the logs as a data set of healthy attempts; their own README says that all ended well.
+
+    When a run began and ended is left to the clocks of its log.
+    """
+    logs = load(data)
+    header = DatasetHeader(
+        name=FOLDER,
+        description="MLPerf Training v2.1: whole runs that ended in success. Labels: its README.",
+    )
+    return write_dataset(
+        out,
+        header,
+        (
+            AttemptEntry(
+                attempt=attempt_name("mlperf", number),
+                name="/".join(path.parts[-4:]),
+                num_nodes=nodes_in_name(path.parts[-3]),
+                files=(LogFile(path=str(path.absolute())),),
+                incidents=(),
+            )
+            for number, path in enumerate(logs.paths, start=1)
+        ),
+    )

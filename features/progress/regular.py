@@ -77,6 +77,17 @@ def last_work(lines: Iterable[tuple[int, str]]) -> int | None:
     return max(found or 0, work[-1]) if len(work) >= WORK_LINES else found
 
 
+def is_waiting(text: str) -> bool:
+    """Whether a line says that its printer waits, or only that it is there.
+
+    Examples
+    --------
+    >>> is_waiting("[rank3] heartbeat: waiting for peers")
+    True
+    """
+    return _WAITING.search(text, 0, MAX_CHARACTERS) is not None
+
+
 def goes_on_after(lines: Sequence[tuple[int, str]], line: int) -> bool:
     """Whether a job goes on as before after `line`: lines of a habit of its own, a number growing.
 
@@ -99,7 +110,7 @@ def _shapes(lines: Iterable[tuple[int, str]], work: list[int] | None = None) -> 
     """Group lines by shape, without those that wait; lines of a long phase are noted in `work`."""
     shapes: dict[str, _Shape] = {}
     for number, text in lines:
-        if _WAITING.search(text, 0, MAX_CHARACTERS):
+        if is_waiting(text):
             continue
         if work is not None and _WORK.search(text, 0, MAX_CHARACTERS):
             work.append(number)

@@ -10,7 +10,9 @@ from relume.ingest.lake.errors import (
     LakeError,
     LakeWriteError,
     MissingSegmentError,
+    NewerSegmentError,
 )
+from relume.ingest.lake.index import LakeIndex, RowGroup
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.writer import LakeWriter, Landed
 
@@ -19,6 +21,7 @@ __all__ = [
     "CorruptSegmentError",
     "LakeBusyError",
     "LakeError",
+    "LakeIndex",
     "LakeReader",
     "LakeWriteError",
     "LakeWriter",
@@ -27,5 +30,7 @@ __all__ = [
     "Landing",
     "LineBatch",
     "MissingSegmentError",
+    "NewerSegmentError",
     "Parsers",
+    "RowGroup",
 ]

@@ -7,6 +7,7 @@
     ├── LakeWriteError      exit 2   a commit failed (disk full, I/O error): open a new writer
     ├── MissingSegmentError exit 2   a file that the journal names isn't there
     ├── CorruptSegmentError exit 2   a file isn't what the journal says
+    ├── NewerSegmentError   exit 2   a newer Relume wrote it
     └── CorruptJournalError exit 2   the journal itself can't be read
 """
 
@@ -48,6 +49,13 @@ class CorruptSegmentError(Permanent, LakeError):
     """A segment isn't what was committed."""
 
     error_type = "lake_corrupt_segment"
+    stage = Stage.RECEIVING
+
+
+class NewerSegmentError(Permanent, LakeError):
+    """A segment has a schema version that this Relume doesn't know."""
+
+    error_type = "lake_newer_segment"
     stage = Stage.RECEIVING
 
 

@@ -27,13 +27,17 @@ _CHECKSUM_DIGITS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One Parquet file: `path` is relative to the lake, `bytes` and `crc32` are of the file."""
+    """One Parquet file: `path` is relative to the lake, `bytes` and `crc32` are of the file.
+
+    `schema_version` is null where the journal doesn't say; the file always does.
+    """
 
     table: str
     path: str
     rows: int
     bytes: int
     crc32: int
+    schema_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,8 @@ class Commit:
         What was added.
     positions
         Where the sources stand that moved, by name; null for one that is done with.
+    pruned
+        Commits up to this number have no segments any more; null where nothing changed about that.
     checkpoint
         Whether this is no commit but the first entry of a file: the state after commit `sequence`,
         with the positions of all sources.
@@ -62,6 +68,7 @@ class Commit:
     next_landed: int
     segments: tuple[Segment, ...] = ()
     positions: dict[str, str | None] = field(default_factory=dict)
+    pruned: int | None = None
     checkpoint: bool = False
     format: int = FORMAT
 
@@ -79,6 +86,8 @@ class Journal:
         The newest commit, `EMPTY` when there is none.
     positions
         Where every source stands that was not done with.
+    pruned
+        Commits up to this number have no segments any more.
     """
 
     def __init__(self, lake: Path, staging: Path) -> None:
@@ -90,6 +99,7 @@ class Journal:
             files = [self._begin(EMPTY)]
         self._file = files[-1]
         self.last = EMPTY
+        self.pruned = 0
         self._positions: dict[str, str] = {}
         self._checkpoint_size = self._size = 0
         self._recover()
@@ -127,6 +137,7 @@ class Journal:
 
     def _apply(self, commit: Commit) -> None:
         self.last = commit
+        self.pruned = commit.pruned or self.pruned
         for source, position in commit.positions.items():
             if position is None:
                 self._positions.pop(source, None)
@@ -140,7 +151,13 @@ class Journal:
 
     def _rotate(self) -> None:
         old = self._file
-        state = replace(self.last, segments=(), positions=dict(self._positions), checkpoint=True)
+        state = replace(
+            self.last,
+            segments=(),
+            positions=dict(self._positions),
+            pruned=self.pruned or None,
+            checkpoint=True,
+        )
         self._file = self._begin(state)
         os.close(self._descriptor)
         self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -153,7 +170,8 @@ class Journal:
 def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
     """Yield the commits with a sequence number above `after`, in order, checkpoints left out.
 
-    A commit that is being written is not seen; reading needs no lock.
+    A commit that is being written is not seen; reading needs no lock. Segments that were pruned are
+    not listed.
 
     Raises
     ------
@@ -165,7 +183,12 @@ def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
     expected = None
     files = _files(lake / FOLDER)
     if not files:
-        raise LakeError(f"lake {lake}", found="no journal", expected="a folder that serve wrote")
+        raise LakeError(
+            f"lake {lake}",
+            found="no journal",
+            expected="a folder that `relume serve` or `relume lake import` wrote",
+        )
+    pruned = read_pruned(lake)
     later = [int(path.stem) for path in files[1:]]
     for path, following in zip(files, [*later, None], strict=True):
         if following is not None and following <= after:
@@ -176,7 +199,7 @@ def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
                 raise _corrupt(path, f"commit {number}", f"commit {expected}")
             expected = commit.sequence + 1
             if commit.sequence > after and not commit.checkpoint:
-                yield commit
+                yield replace(commit, segments=()) if commit.sequence <= pruned else commit
 
 
 def read_positions(lake: Path) -> dict[str, str]:
@@ -189,6 +212,15 @@ def read_positions(lake: Path) -> dict[str, str]:
                 if position is not None:
                     positions[source] = position
     return positions
+
+
+def read_pruned(lake: Path) -> int:
+    """Return up to which commit segments were pruned, 0 for none; raises as `read_commits` does."""
+    pruned = 0
+    for path in _files(lake / FOLDER)[-1:]:
+        for commit, _ in _entries(path, is_newest=True):
+            pruned = commit.pruned or pruned
+    return pruned
 
 
 def _files(folder: Path) -> list[Path]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
-from itertools import islice
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +17,17 @@ from relume.errors import InputError
 from relume.events import Event, LogLine
 from relume.ingest.lake.batches import LandedBlock, Landing, LineBatch, Parsers
 from relume.ingest.lake.columns import LANDED, PARSED
-from relume.ingest.lake.journal import Commit, Segment, read_commits, read_positions
-from relume.ingest.lake.segments import EVENTS, read_segment
-from relume.schemas import from_table
+from relume.ingest.lake.errors import MissingSegmentError
+from relume.ingest.lake.index import LakeIndex, RowGroup, Selection, index_segment
+from relume.ingest.lake.journal import (
+    Commit,
+    Segment,
+    read_commits,
+    read_positions,
+    read_pruned,
+)
+from relume.ingest.lake.segments import check_segment, read_segment, sequence_of
+from relume.schemas import event_of, from_table
 
 _CONSTANTS = ("attempt", "stream", "node", "cluster", "source", "observed_at")
 
@@ -51,6 +60,7 @@ class LakeReader:
     def __init__(self, folder: Path | str, *, zone: str = "UTC") -> None:
         self.folder = Path(folder)
         self._parsers = Parsers(zone)
+        self._checked: set[str] = set()
 
     def events(self, order: Literal["landed"] = "landed") -> Iterator[Event]:
         """Yield every event in the order in which it landed, the prefixes of lines read.
@@ -95,29 +105,113 @@ class LakeReader:
         """Return where each source stood at the newest commit; raises as `landings` does."""
         return read_positions(self.folder)
 
-    def tables(self) -> dict[str, list[Path]]:
-        """Return the committed segments of each table, for SQL; raises as `landings` does."""
-        tables: dict[str, list[Path]] = {}
+    def segments(self) -> dict[str, list[Segment]]:
+        """Return the committed segments of each table in their order; raises as `landings` does."""
+        tables: dict[str, list[Segment]] = {}
         for commit in read_commits(self.folder):
             for segment in commit.segments:
-                tables.setdefault(segment.table, []).append(self.folder / segment.path)
+                tables.setdefault(segment.table, []).append(segment)
         return tables
+
+    def tables(self) -> dict[str, list[Path]]:
+        """Return the paths of the committed segments of each table; raises as `landings` does."""
+        return {
+            table: [self.folder / segment.path for segment in segments]
+            for table, segments in self.segments().items()
+        }
 
     def landings_of(self, commit: Commit) -> Iterator[Landing]:
         """Yield what was appended for one commit, in order; raises as `landings` does."""
-        runs = [self._runs(segment) for segment in commit.segments]
-        for _, landings in heapq.merge(*runs, key=itemgetter(0)):
-            yield from landings
+        yield from _merged(self._groups(segment) for segment in commit.segments)
 
-    def _runs(self, segment: Segment) -> Iterator[tuple[int, list[Landing]]]:
-        """What landed together, with its number, in the order of the numbers."""
-        for group in read_segment(self.folder, segment):
-            if EVENTS[segment.table] is LogLine:
-                yield from _line_runs(group)
-                continue
-            events = from_table(group)
-            for number, start, end in _numbers(group):
-                yield number, list(events[start:end])
+    def index(self) -> LakeIndex:
+        """Return which attempts and nodes are in which row groups, up to the newest commit.
+
+        Reads the footers, and where they don't tell, the columns `attempt` and `node`: some
+        milliseconds a segment. Raises as `landings` does.
+        """
+        groups: list[RowGroup] = []
+        for commit in read_commits(self.folder):
+            for segment in commit.segments:
+                with self._unless_pruned(segment):
+                    groups += index_segment(self.folder, segment, commit.sequence)
+        return LakeIndex(groups)
+
+    def landings_about(
+        self,
+        attempts: Collection[str],
+        nodes: Collection[str] = (),
+        *,
+        index: LakeIndex | None = None,
+        file: str | None = None,
+    ) -> Iterator[Landing]:
+        """Yield what landed of some attempts, in order, reading no more than its row groups.
+
+        Ticks and the health of sources belong to no attempt, so they aren't given.
+
+        Parameters
+        ----------
+        attempts
+            Text forms of identities.
+        nodes
+            Of these what belongs to no attempt (kernel logs, node events) is given, too.
+        index
+            What `index` gave; made anew when null, which looks at every segment.
+        file
+            Of the lines only those of this log; null means of every log.
+
+        Raises
+        ------
+        LakeError
+            As `landings`.
+        """
+        wanted = Selection(attempts=frozenset(attempts), nodes=frozenset(nodes), file=file)
+        groups = (index or self.index()).groups_of(wanted)
+        for _, committed in groupby(groups, key=attrgetter("sequence")):
+            segments: dict[Segment, list[int]] = {}
+            for group in committed:
+                segments.setdefault(group.segment, []).append(group.number)
+            yield from _merged(
+                map(wanted.rows_of, self._groups(segment, numbers))
+                for segment, numbers in segments.items()
+            )
+
+    def _groups(self, segment: Segment, numbers: Sequence[int] | None = None) -> Iterator[pa.Table]:
+        """Row groups of a segment, which is checked the first time that this reader meets it."""
+        with self._unless_pruned(segment):
+            if segment.path not in self._checked:
+                check_segment(self.folder, segment)
+                self._checked.add(segment.path)
+            yield from read_segment(self.folder, segment, numbers)
+
+    @contextmanager
+    def _unless_pruned(self, segment: Segment) -> Iterator[None]:
+        """Pass over a segment that was pruned since the journal was read."""
+        try:
+            yield
+        except MissingSegmentError:
+            if sequence_of(Path(segment.path)) > read_pruned(self.folder):
+                raise
+
+
+def _merged(tables: Iterable[Iterable[pa.Table]]) -> Iterator[Landing]:
+    """What landed, through all tables of a commit, each given as its row groups in order."""
+    runs = [_runs(groups) for groups in tables]
+    for _, landings in heapq.merge(*runs, key=itemgetter(0)):
+        yield from landings
+
+
+def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
+    """What landed together, with its number, in the order of the numbers."""
+    for group in groups:
+        if not group.num_rows:
+            continue
+        if event_of(group.schema) is LogLine:
+            yield from _line_runs(group)
+            continue
+        events = from_table(group)
+        for number, start, end in _numbers(group):
+            yield number, list(events[start:end])
 
 
 def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:

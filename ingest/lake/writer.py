@@ -8,26 +8,22 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Self
 
-import pyarrow as pa
-
 from relume.clock import Clock, SystemClock, to_iso
-from relume.events import Event, LogLine
-from relume.ingest.lake.batches import Landing, LineBatch
-from relume.ingest.lake.columns import LANDED, PARSED, LineBuffer, require_unicode
+from relume.errors import InputError
+from relume.events import Event
+from relume.ingest.lake.batches import Landing
+from relume.ingest.lake.buffers import TableBuffer, prepared
 from relume.ingest.lake.errors import LakeBusyError, LakeWriteError
 from relume.ingest.lake.files import make_folder
 from relume.ingest.lake.journal import Commit, Journal, Segment
-from relume.ingest.lake.segments import StagedSegment, file_name, schema_of
-from relume.schemas import to_table
+from relume.ingest.lake.retention import JUDGE
+from relume.ingest.lake.segments import file_name, sequence_of
 
 STAGING = "staging"
 LOCK = "writer.lock"
-FLUSH_BYTES = 8 << 20
-"""What is held of one table before it is written to the segment of the coming commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +82,12 @@ class LakeWriter:
             self._staging = _empty_folder(self.folder / STAGING)
             self._journal = Journal(self.folder, self._staging)
             self._drop_unfinished(self._journal.last.sequence + 1)
+            self._drop_pruned()
         except BaseException:
             os.close(self._lock)
             raise
         self._landed = self._journal.last.next_landed
-        self._buffers: dict[type[Event], _TableBuffer] = {}
+        self._buffers: dict[type[Event], TableBuffer] = {}
         self._broken: OSError | None = None
 
     def __enter__(self) -> Self:
@@ -120,10 +117,10 @@ class LakeWriter:
             When the disk failed.
         """
         with self._writing("append"):
-            for kind, batch in list(_prepared(landings)):
+            for kind, batch in list(prepared(landings)):
                 buffer = self._buffers.get(kind)
                 if buffer is None:
-                    buffer = self._buffers[kind] = _TableBuffer(kind, self._staging)
+                    buffer = self._buffers[kind] = TableBuffer(kind, self._staging)
                 buffer.add(batch, self._landed)
                 self._landed += 1
 
@@ -166,6 +163,41 @@ class LakeWriter:
             bytes=sum(segment.bytes for segment in segments),
         )
 
+    def prune(self, through: int) -> None:
+        """Take the segments of all commits up to number `through` away, for good.
+
+        The journal says so before the first file goes, so that a reader never misses one that
+        it still expects. What is appended stays, and so do the positions.
+
+        Raises
+        ------
+        InputError
+            When there is no such commit, or the live service that uses the lake needs it.
+        LakeWriteError
+            When it can't be done; see `LakeWriteError`.
+        """
+        last, judge = self._journal.last, self._journal.positions.get(JUDGE)
+        limit = last.sequence if judge is None else int(judge)
+        if through > limit:
+            raise InputError(
+                f"pruning of the lake {self.folder}",
+                found=f"commit {through}",
+                expected=f"at most commit {limit}",
+                hint="what comes after it is needed, or isn't there yet",
+            )
+        if through <= self._journal.pruned:
+            return
+        with self._writing("prune"):
+            self._journal.append(
+                Commit(
+                    sequence=last.sequence + 1,
+                    committed_at=self._clock.now(),
+                    next_landed=last.next_landed,
+                    pruned=through,
+                )
+            )
+            self._drop_pruned()
+
     def close(self) -> None:
         """Let go of the lake; what was not committed is dropped. Closing twice is fine."""
         self._buffers.clear()
@@ -194,73 +226,18 @@ class LakeWriter:
                 hint="make room or mend the disk; then a new writer goes on from the last commit",
             ) from error
 
+    def _drop_pruned(self) -> None:
+        """Give the disk back; also what a killed writer had left to do of that."""
+        for folder in self.folder.glob("table=*/date=*") if self._journal.pruned else ():
+            for path in folder.glob("*.parquet"):
+                if sequence_of(path) <= self._journal.pruned:
+                    path.unlink()
+            if not any(folder.iterdir()):
+                folder.rmdir()
+
     def _drop_unfinished(self, sequence: int) -> None:
         for path in self.folder.glob(f"table=*/date=*/{file_name(sequence)}"):
             path.unlink()
-
-
-class _TableBuffer:
-    """What one table gets with the coming commit."""
-
-    def __init__(self, kind: type[Event], staging: Path) -> None:
-        self._kind = kind
-        self._staging = staging
-        self._staged: StagedSegment | None = None
-        self._lines = LineBuffer()
-        self._tables: list[pa.Table] = []
-        self._bytes = 0
-
-    def add(self, batch: LineBatch | pa.Table, landed: int) -> None:
-        if isinstance(batch, LineBatch):
-            self._lines.add(batch, landed)
-        else:
-            self._tables.append(_with_number(batch, self._kind, landed))
-            self._bytes += batch.nbytes
-        if self._lines.bytes + self._bytes >= FLUSH_BYTES:
-            self._flush()
-
-    def publish(self, lake: Path, date: str, sequence: int) -> Segment:
-        self._flush()
-        assert self._staged is not None  # noqa: S101 - `_flush` has just made it
-        return self._staged.publish(lake, date, sequence)
-
-    def _flush(self) -> None:
-        """Write a row group; within it and from one to the next, rows stand in landed order."""
-        if self._staged is None:
-            self._staged = StagedSegment(self._kind, self._staging)
-        tables = self._tables
-        if self._lines.bytes:
-            tables = [self._lines.table(), *tables]
-        if tables:
-            table = pa.concat_tables(tables)
-            if self._lines.bytes and len(tables) > 1:
-                table = table.sort_by(LANDED)  # Arrow's sort is stable
-            self._staged.write(table)
-        self._lines, self._tables, self._bytes = LineBuffer(), [], 0
-
-
-def _prepared(landings: Iterable[Landing]) -> Iterator[tuple[type[Event], LineBatch | pa.Table]]:
-    """Lines as they are, and each run of events of one kind as a table."""
-    for _, run in groupby(landings, key=type):
-        events: list[Event] = []
-        for landing in run:
-            if not isinstance(landing, LineBatch):
-                events.append(landing)
-            elif landing.block.data:
-                require_unicode(landing)
-                yield LogLine, landing
-        if events:
-            yield type(events[0]), to_table(events)
-
-
-def _with_number(table: pa.Table, kind: type[Event], landed: int) -> pa.Table:
-    table = table.append_column(
-        schema_of(kind).field(LANDED), pa.repeat(pa.scalar(landed, pa.int64()), table.num_rows)
-    )
-    if kind is not LogLine:
-        return table
-    flags = pa.repeat(pa.scalar(value=True), table.num_rows)
-    return table.append_column(schema_of(kind).field(PARSED), flags)
 
 
 def _lock(path: Path) -> int:
@@ -273,7 +250,7 @@ def _lock(path: Path) -> int:
             f"lake {path.parent}",
             found="another process that writes to it",
             expected="one writer",
-            hint="is `relume serve` running already?",
+            hint="is `relume serve` running already, or an import?",
         ) from error
     return descriptor
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.consequences import ANCHORS
 from relume.models.diagnosis.episode import (
     AdvanceTail,
     Episode,
@@ -19,10 +20,15 @@ from relume.models.signatures.hit import Hit
 
 MAX_PLACES = 1 << 17
 """Ranks whose place is remembered; more than any job that ran."""
+MAX_FRAMES = 4096
+"""Exceptions of which it is remembered where they were raised: a wave of as many ranks."""
 
 
 class EpisodeBuilder:
-    """Takes hits, advances, places and facts in reading order; `build` gives the episode so far."""
+    """Takes hits, advances, places and facts in reading order; `build` gives the episode so far.
+
+    `shows_failure` is false as long as no line and no word of the scheduler is a sign of one.
+    """
 
     def __init__(self, attempt: str, files: Sequence[str]) -> None:
         self._attempt = attempt
@@ -38,6 +44,8 @@ class EpisodeBuilder:
         self._end_time: int | None = None
         self._restarts: dict[str, int] = {}
         self._lost_ends: dict[str, None] = {}
+        self._frames: dict[tuple[str, int], str] = {}
+        self.shows_failure = False
 
     def note_file(self, file: str) -> None:
         """Take a file of the attempt; files that were not announced come after those that were."""
@@ -48,6 +56,7 @@ class EpisodeBuilder:
     def add_hit(self, hit: Hit) -> None:
         """Take one signature hit."""
         self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)
+        self.shows_failure |= hit.signature.role in ANCHORS
         self.note_time(hit.line.event_time)
 
     def note_advance(self, line: LogLine) -> None:
@@ -69,6 +78,7 @@ class EpisodeBuilder:
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
         self._scheduler = facts
+        self.shows_failure |= facts.state is not None
 
     def note_form(self, stream: str) -> None:
         """Take what form of log was read (stdout, kernel, slurmctld)."""
@@ -86,6 +96,11 @@ class EpisodeBuilder:
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of a log could not be read."""
         self._lost_ends[file] = None
+
+    def note_frame(self, line: LogLine, frame: str) -> None:
+        """Take in which code (``file.py:function``) the exception that a line names was raised."""
+        if len(self._frames) < MAX_FRAMES:
+            self._frames[line.file, line.line] = frame
 
     def last_advance(self, file: str) -> int | None:
         """Line of the last new step in `file`, null when it shows none."""
@@ -112,4 +127,5 @@ class EpisodeBuilder:
             ends=known,
             restarts=dict(self._restarts),
             lost_ends=tuple(self._lost_ends),
+            frames=dict(self._frames),
         )

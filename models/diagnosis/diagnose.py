@@ -39,6 +39,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     nodes = episode.scheduler.nodes
     excluded = exclusions(blame, root, nodes) if root and finding.kind.is_failure else ()
     named = bool(blame.where)
+    root_place = (finding.file or "", -1 if finding.line is None else finding.line)
     return Verdict(
         attempt=episode.attempt,
         kind=finding.kind,
@@ -59,6 +60,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
         why=(*set_aside, *finding.why),
         files=episode.files,
+        raised_in=episode.frames.get(root_place),
     )
 
 

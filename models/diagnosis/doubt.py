@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from relume.features.progress.assess import ProgressState
-from relume.features.progress.regular import goes_on_after
+from relume.features.progress.regular import goes_on_after, is_waiting, last_work
 from relume.models.diagnosis.consequences import (
+    ANCHORS,
     CAUSES,
     SYSTEM_CATEGORIES,
+    is_generic,
     is_quoted,
     is_system_log,
     is_undated,
 )
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
-from relume.models.diagnosis.own import failed_itself, failure_shown, said_its_end
-from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED
+from relume.models.diagnosis.own import MICROSECONDS, failed_itself, failure_shown, said_its_end
+from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
 from relume.verdict import Kind
@@ -31,6 +33,14 @@ HALF = 0.5
 """Factor of a doubt that makes the verdict abstain."""
 SOME = 0.7
 """Factor of a doubt that the verdict survives."""
+OUTLIVED_SECONDS = 120
+"""How long a log goes on after the last words of a process that died with it, at most."""
+OUTLIVED_LINES = 20
+"""Lines of those that work, not of those that wait for somebody."""
+CLOSING_LINES = 10
+"""Where all the last lines of a log wait, nobody works any more."""
+MISSED_STEPS = 3
+"""So many usual gaps without a step, and steps have ended."""
 _GOING_ON = frozenset({ProgressState.ADVANCING, ProgressState.FINISHED})
 
 
@@ -100,8 +110,51 @@ def _of_life(episode: Episode, hit: Hit) -> Iterator[Doubt]:
     if episode.restarts.get(file, -1) >= line:
         yield Doubt(SOME, "the launcher starts the processes anew after it, how that ends is open")
     end = episode.ends.get(file)
+    if end is not None and _is_outlived(episode, hit, end):
+        yield Doubt(HALF, "it only calls itself a failure, and its log goes on long after it")
     if end is not None and goes_on_after(end.lines, line):
         yield Doubt(HALF, "lines of the job go on after it as before, and a number in them grows")
+
+
+def _is_outlived(episode: Episode, hit: Hit, end: LogEnd) -> bool:
+    """Whether a line that names no failure is the only one, and its log goes on for minutes.
+
+    What dies prints its last lines within seconds; a service that logs a failed request, or a
+    logger's word for another process, goes on. Those that wait for the dead print lines as well.
+    """
+    time = hit.line.event_time
+    if not is_generic(hit) or time is None or end.time is None:
+        return False
+    later = [(number, text) for number, text in end.lines if number > hit.line.line]
+    active = [number for number, text in later if not is_waiting(text)]
+    closing = later[-CLOSING_LINES:][0][0] if later else 0
+    if len(active) < OUTLIVED_LINES or active[-1] < closing:
+        return False
+    is_long = (end.time - time) / MICROSECONDS >= OUTLIVED_SECONDS
+    if not is_long or episode.scheduler.state in FAILED_STATES or _named(episode):
+        return False
+    return not _steps_ended(episode, hit) or (last_work(later) or 0) >= closing
+
+
+def _steps_ended(episode: Episode, hit: Hit) -> bool:
+    """Whether the job made steps up to `hit`, and long none since; false where nobody knows."""
+    progress = episode.progress
+    usual, without = progress.usual_gap_seconds, progress.seconds_without_progress
+    if usual is None or without is None or without < MISSED_STEPS * usual:
+        return False
+    return all(
+        not tail.steps_after(hit.line.line)
+        if file == hit.line.file
+        else bool(tail.times) and tail.times[-1] <= (hit.line.event_time or 0)
+        for file, tail in episode.advances.items()
+    )
+
+
+def _named(episode: Episode) -> bool:
+    """Whether any line names a failure."""
+    return any(
+        other.signature.role in ANCHORS and not is_generic(other) for other in episode.all_hits()
+    )
 
 
 def _others_fail(episode: Episode, hit: Hit) -> bool:

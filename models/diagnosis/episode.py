@@ -139,7 +139,8 @@ class Episode:
 
     `ends` holds the end of each log. `clean_end` is the position of the last explicit clean end,
     null when none was printed. `restarts` is the last line of each file that says that the work
-    starts again. `lost_ends` are the logs whose last part could not be read.
+    starts again. `lost_ends` are the logs whose last part could not be read. `frames` says of lines
+    that name an exception, by file and line, in which code it was raised.
     """
 
     attempt: str
@@ -156,6 +157,7 @@ class Episode:
     ends: dict[str, LogEnd] = field(default_factory=dict)
     restarts: dict[str, int] = field(default_factory=dict)
     lost_ends: tuple[str, ...] = ()
+    frames: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def position(self, hit: Hit) -> Position:
         """Reading-order position of a hit."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from relume.models.diagnosis.consequences import is_undated
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
+from relume.models.diagnosis.scheduler import has_job_log
 from relume.models.signatures.rule import Role, Tier
 from relume.verdict import Domain, Kind, Locator
 
+JOB_LOG = "log of the job itself (StdOut and StdErr): none was found, or it is empty"
 KERNEL_LOG = "kernel log of the nodes (Xid, oom_kill, link and storage errors)"
 SCHEDULER_RECORD = "scheduler record (sacct State, ExitCode, NodeList)"
 DUMPS = "collective dumps of all ranks (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"
@@ -32,7 +34,11 @@ def missing_evidence(
 def _wanted(episode: Episode, root: Root | None, kind: Kind, where: Locator) -> tuple[str, ...]:
     lost = (LOST_END,) if episode.lost_ends else ()
     clock = (KERNEL_CLOCK,) if root is not None and is_undated(root.hit) else ()
-    return (*lost, *clock, *_wanted_for(episode, root, kind, where))
+    if episode.scheduler.state is None or has_job_log(episode):
+        return (*lost, *clock, *_wanted_for(episode, root, kind, where))
+    # A known attempt that left nothing: its log would have told before all others.
+    beside = _wanted_beside(root, where) if root is not None else (KERNEL_LOG,)
+    return (*lost, *clock, JOB_LOG, *(beside if kind.is_failure else ()))
 
 
 def _wanted_for(episode: Episode, root: Root | None, kind: Kind, where: Locator) -> tuple[str, ...]:

@@ -194,6 +194,27 @@ class GapDetector:
         self.reported = found.level
         return [found]
 
+    def next_change(self) -> int | None:
+        """Return a time before which `advance` returns nothing, if nothing is taken in till then.
+
+        UTC microseconds; null when it never will.
+        """
+        s = self.settings
+        if self.reported is Level.ACTIONABLE:
+            return None
+        if self.last_progress is None:
+            is_told = self.started_at is None or self.reported is not None
+            return (
+                None if is_told else (self.started_at or 0) + int(s.startup_seconds * MICROSECONDS)
+            )
+        known = self.gaps.get(self.phase, PhaseGaps())
+        seconds = self._patience(known)
+        if self.reported is None:
+            seconds = min(
+                seconds, max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
+            )
+        return self.last_progress + int(seconds * MICROSECONDS)
+
     def _judge(self, event_time: int) -> HangDetection | None:
         if self.last_progress is None:
             return self._judge_start(event_time)

@@ -7,19 +7,18 @@ decision more careful.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 from relume.advice import Budget, Operation
 from relume.models.policy.fingerprint import fingerprint
-from relume.models.policy.view import Decision, Guard, Policy, PolicyView
+from relume.models.policy.repeats import streaks, with_progress
+from relume.models.policy.view import Decision, Guard, PastAttempt, Policy, PolicyView
+from relume.slurm.job import UNKNOWN_STATE
 from relume.verdict import Domain, Kind, Retry
 
 _NOT_FAILURES = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED"})
 """Ends that are no failures: the scheduler's or a person's decision, or success."""
 CONFIRMED_HANG_RULE = "actionable_gap"
 """Rule of the hang detector whose verdicts are confirmed by time or a second signal."""
-UNKNOWN_STATE = "UNKNOWN"
-"""Of an attempt that is over and of whose end the scheduler says nothing (any more)."""
 _SLURM_REQUEUES = frozenset({"NODE_FAIL"})
 """Slurm requeues these itself."""
 
@@ -39,12 +38,8 @@ def counted_tries(view: PolicyView) -> int:
 
     What goes on beside this attempt, ended well, or was requeued by somebody was no try.
     """
-    tries, best = 0, None
-    for past in sorted(view.history, key=lambda p: p.restart_count):
-        advanced = past.last_step is not None and (best is None or past.last_step > best)
-        tries += past.fingerprint is not None and not advanced
-        best = max(best if best is not None else -1, past.last_step or -1)
-    return tries
+    told = with_progress(view.history)
+    return sum(past.fingerprint is not None and not advanced for past, advanced in told)
 
 
 def _budget(view: PolicyView, policy: Policy) -> Budget:
@@ -124,20 +119,19 @@ _RULES = (_no_failure_ended, _nothing_seen, _identical, _hang, _network, _restar
 
 
 def _repeats(view: PolicyView, times: int) -> bool:
-    """Whether the workload fails identically for the `times`-th time in a row, no step is new."""
+    """Whether the workload fails identically for the `times`-th time in a row, no step is new.
+
+    What no line shows is never identical: accounting's word, a limit of memory say, is of many.
+    """
+    if view.verdict.root_line is None:
+        return False
     if view.verdict.domain is not Domain.WORKLOAD or not view.wishes.stop_on_repeat:
         return False
-    failed = [past for past in view.history if past.fingerprint is not None]
-    if view.verdict.retry is Retry.YES or len(failed) < times - 1:
+    if view.verdict.retry is Retry.YES:
         return False
-    last = sorted(failed, key=lambda past: past.restart_count)[-(times - 1) :]
-    steps = [*(past.last_step for past in last), view.last_step]
-    advanced = any(
-        after is not None and (before is None or after > before)
-        for before, after in pairwise(steps)
-    )
-    name = fingerprint(view.verdict)
-    return all(past.fingerprint == name for past in last) and not advanced
+    count = max((past.restart_count for past in view.history), default=-1) + 1
+    now = PastAttempt(count, fingerprint(view.verdict), None, view.last_step)
+    return len(streaks((*view.history, now))[-1]) >= times
 
 
 def _guarded(view: PolicyView, policy: Policy, decision: Decision) -> Decision:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
-from relume.verdict import Verdict
+from relume.models.policy.place import code_place
+from relume.models.policy.shape import shape
+from relume.verdict import Domain, Verdict
 
-_VOLATILE = re.compile(
-    r"(?P<address>0x[0-9a-fA-F]+)"
-    r"|(?P<path>(?:/[\w.@%+~-]+){2,}/?)"
-    r"|(?P<ip>\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)"
-    r"|(?P<pci>\b[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?\b)"
-    r"|(?P<host>\b[A-Za-z][A-Za-z-]*[-]?[a-z]?\d+(?:[.-][\w-]+)*\b)"
-    r"|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-)
-_SPACE = re.compile(r"\s+")
 LENGTH = 16
 """Hexadecimal digits kept: 64 bits, no clash among the failures of a fleet."""
+COMPARED = 200
+"""Characters of a root line's shape that count: long lines are cut where they become evidence."""
+
+_STRIKES_ANYWHERE = frozenset({"gpu_out_of_memory", "host_out_of_memory"})
+"""Causes of a workload that aren't told by the code that met them: memory runs out in any function.
+All others are many failures: shapes mismatch at many places, each of them another bug."""
 
 
 def fingerprint(verdict: Verdict) -> str:
     """Return the fingerprint of a verdict's failure: cause, rule and the shape of its root line.
+
+    Of an exception of the workload also the code that raised it, unless memory ran out.
 
     Two attempts with equal fingerprints failed in the same way, wherever they ran.
     """
@@ -33,15 +33,19 @@ def fingerprint(verdict: Verdict) -> str:
         ),
         "",
     )
-    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", shape(text))
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:LENGTH]
+    words = shape(text, _nodes(verdict))[:COMPARED]
+    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words, _code(verdict))
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
-def shape(text: str) -> str:
-    """Replace what differs between two runs of the same failure by the name of what it is.
+def _code(verdict: Verdict) -> str:
+    """Where the workload raised; empty when nothing shows it or it says nothing of the failure."""
+    if verdict.domain is not Domain.WORKLOAD or verdict.cause in _STRIKES_ANYWHERE:
+        return ""
+    return code_place(verdict.raised_in) if verdict.raised_in else ""
 
-    >>> shape("[rank3]: OSError: [Errno 28] No space left: '/ckpt/run7/step_100' on gpu-a17")
-    "[<host>]: OSError: [Errno <number>] No space left: '<path>' on <host>"
-    """
-    replaced = _VOLATILE.sub(lambda match: f"<{match.lastgroup}>", text)
-    return _SPACE.sub(" ", replaced).strip()
+
+def _nodes(verdict: Verdict) -> set[str]:
+    """Words of its lines that are known to be nodes, also those that don't look like one."""
+    named = {mention.where.node for mention in verdict.mentions}
+    return {node for node in (verdict.culprit.node, *named, *verdict.exclude_nodes) if node}

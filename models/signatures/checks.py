@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from relume.errors import counted
 from relume.events import LogLine
 from relume.models.signatures.engine import build_engine
-from relume.models.signatures.loader import read_rules
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 
@@ -32,6 +31,8 @@ class SampleFailure:
     """A sample that didn't do what it is listed for."""
 
     rule: str
+    origin: str
+    """The rule's file."""
     expected_hit: bool
     """True for a positive sample that wasn't hit, false for a negative one that was."""
     located: bool
@@ -101,7 +102,7 @@ def check_catalogue(
         hits = matcher.match(parse_line(text), patterns)
         if any(hit.signature is rule for hit in hits) is not positive:
             own = any(catalogue.signatures[catalogue.owners[n]] is rule for n in patterns)
-            failures.append(SampleFailure(rule.id, positive, own, text))
+            failures.append(SampleFailure(rule.id, rule.origin, positive, own, text))
         if positive:
             overlaps.extend(_overlaps(rule, hits, text))
     return Report(
@@ -130,6 +131,8 @@ def _overlaps(rule: Signature, hits: Iterable[Hit], sample: str) -> Iterator[Ove
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the named rule files or folders beside the packaged rules; print what is wrong."""
+    from relume.models.signatures.loader import read_rules  # noqa: PLC0415 - it imports this
+
     paths = [Path(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     signatures, errors = read_rules(paths)
     report = check_catalogue(Catalogue.of(signatures))
@@ -163,7 +166,7 @@ def describe_failure(failure: SampleFailure) -> str:
         what = "positive sample is located but verify turns it down"
     else:
         what = "positive sample is not found by any pattern"
-    return f"{failure.rule}: {what}: {failure.sample}"
+    return f"{failure.origin}: rule {failure.rule}: {what}: {failure.sample}"
 
 
 def describe_overlap(overlap: Overlap) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import re2
 
 from relume.errors import counted, did_you_mean, shown
 from relume.models.signatures.patterns import PatternError, one_line, refuse_explosive
-from relume.models.signatures.re2_engine import compile_form
+from relume.models.signatures.re2_engine import compile_form, refusal
 from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
 from relume.verdict import Domain, Kind, Retry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from enum import StrEnum
 
 _WHO = ("node", "nodes", "nodefirst", "peer", "rank", "ranks", "local_rank", "gpu", "nic")
@@ -36,13 +35,14 @@ _ENUMS: dict[str, type[StrEnum]] = {
     "implicates": Implicates,
     "exclude": Exclude,
 }
-_TEXTS = ("id", "cause", "summary", "advice", "source", "verify")
+_TEXTS = ("id", "cause", "refines", "summary", "advice", "source", "verify")
 _LISTS = ("patterns", "captures", "closes", "positive", "negative")
 _REQUIRED = (
     *("id", "role", "tier", "kind", "domain", "retry"),
     *("summary", "patterns", "positive", "negative", "source"),
 )
-_KNOWN = (*_TEXTS, *_ENUMS, *_LISTS, "specificity")
+_KNOWN = (*_TEXTS, *_ENUMS, *_LISTS, "specificity", "override")
+_NAMES = frozenset({"id", "cause", "refines"})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MIN_SAMPLES = 2
 _MAX_SPECIFICITY = 100
@@ -61,36 +61,53 @@ class FieldError(ValueError):
         self.hint = hint
 
 
-def read_signature(entry: object, category: str, *, packaged: bool = True) -> Signature:
-    """Check one ``[[signature]]`` table and make the signature.
+class BadRuleError(ValueError):
+    """Everything that is wrong with one rule, in the order of its fields."""
 
-    `verify` and `captures` of packaged rules are Python expressions that were reviewed; those of a
-    site run in RE2, so that no operator's pattern can stall the service on a hostile line.
+    def __init__(self, problems: Iterable[FieldError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(", ".join(problem.name for problem in self.problems))
+
+
+def read_signature(entry: object, category: str) -> Signature:
+    """Check one ``[[signature]]`` table and make the signature.
 
     Raises
     ------
-    FieldError
-        For the first field that is missing, unknown, of the wrong type, outside its values, or in
-        conflict with another one.
+    BadRuleError
+        For every field that is missing, unknown, of the wrong type or outside its values; where
+        there is none, for every one in conflict with another.
     """
     if not isinstance(entry, dict):
-        raise FieldError("signature", found=shown(entry), expected="a [[signature]] table")
-    _check_keys(entry)
-    values: dict[str, Any] = {name: _read(name, value) for name, value in entry.items()}
+        expected = "a [[signature]] table"
+        raise BadRuleError([FieldError("signature", found=shown(entry), expected=expected)])
+    problems = list(_key_problems(entry))
+    values: dict[str, Any] = {}
+    for name in entry:
+        try:
+            if name in _KNOWN:
+                values[name] = _read(name, entry[name])
+        except FieldError as error:
+            problems.append(error)
+        except BadRuleError as error:
+            problems += error.problems
+    if problems:
+        raise BadRuleError(problems)
     values.setdefault("cause", values["id"])
     signature = Signature(category=category, **values)
-    _check_together(signature)
-    return signature if packaged else _in_linear_time(signature)
+    if conflicts := list(_conflicts(signature)):
+        raise BadRuleError(conflicts)
+    return signature
 
 
-def _check_keys(entry: dict[str, Any]) -> None:
+def _key_problems(entry: dict[str, Any]) -> Iterator[FieldError]:
     for key in entry:
         if key not in _KNOWN:
             hint = did_you_mean(key, _KNOWN)
-            raise FieldError(key, found="an unknown key", expected=", ".join(_KNOWN), hint=hint)
+            yield FieldError(key, found="an unknown key", expected=", ".join(_KNOWN), hint=hint)
     for name in _REQUIRED:
         if name not in entry:
-            raise FieldError(name, found="nothing", expected="a value: every rule needs it")
+            yield FieldError(name, found="nothing", expected="a value: every rule needs it")
 
 
 def _read(name: str, value: object) -> object:
@@ -98,12 +115,14 @@ def _read(name: str, value: object) -> object:
         return _read_enum(name, value, _ENUMS[name])
     if name == "specificity":
         return _read_specificity(value)
+    if name == "override":
+        return _read_override(value)
     if name in _LISTS:
         return _READERS[name](name, _read_texts(name, value))
     text = _read_text(name, value)
     if name == "verify":
         return _compile(name, text)
-    if name in {"id", "cause"} and _NAME.fullmatch(text) is None:
+    if name in _NAMES and _NAME.fullmatch(text) is None:
         raise FieldError(name, found=shown(text), expected="snake_case such as 'gpu_lost'")
     return text
 
@@ -122,6 +141,13 @@ def _read_specificity(value: object) -> int:
     if type(value) is not int or not 0 <= value <= _MAX_SPECIFICITY:
         raise FieldError("specificity", found=shown(value), expected="a whole number from 0 to 100")
     return value
+
+
+def _read_override(value: object) -> bool:
+    if value is not True:
+        expected = "true, or the field left out"
+        raise FieldError("override", found=shown(value), expected=expected)
+    return True
 
 
 def _read_text(name: str, value: object) -> str:
@@ -149,12 +175,15 @@ def _read_rule_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _read_patterns(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    problems: list[FieldError] = []
     for text in texts:
         try:
             check_pattern(text)
         except PatternError as error:
             found = f"{error.found} in {text!r}"
-            raise FieldError(name, found=found, expected=error.expected) from None
+            problems.append(FieldError(name, found=found, expected=error.expected))
+    if problems:
+        raise BadRuleError(problems)
     return texts
 
 
@@ -173,7 +202,7 @@ def check_pattern(pattern: str) -> None:
         re.compile(form)
         compiled = compile_form(form)
     except (re.error, re2.error) as error:
-        raise PatternError(str(error), "a regular expression of modest size") from None
+        raise PatternError(refusal(error), "a regular expression of modest size") from None
     # An empty line and one with a word's edge: a pattern that matches nothing matches it here.
     for probe in (b"", b"q ~"):
         found = compiled.search(probe)
@@ -182,17 +211,29 @@ def check_pattern(pattern: str) -> None:
 
 
 def _read_captures(name: str, texts: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    compiled = tuple(_compile(name, text) for text in texts)
+    problems: list[FieldError] = []
+    compiled: list[re.Pattern[str]] = []
+    for text in texts:
+        try:
+            compiled.append(_compile(name, text))
+        except FieldError as error:
+            problems.append(error)
     for expression in compiled:
-        if not expression.groupindex:
-            expected = "a named group such as (?P<rank>\\d+)"
-            raise FieldError(name, found=f"no group in {expression.pattern!r}", expected=expected)
-        for group in expression.groupindex:
-            if group not in CAPTURE_GROUPS:
-                expected = "one of " + ", ".join(sorted(CAPTURE_GROUPS))
-                hint = did_you_mean(group, CAPTURE_GROUPS)
-                raise FieldError(name, found=f"group {group!r}", expected=expected, hint=hint)
-    return compiled
+        problems += _group_problems(name, expression)
+    if problems:
+        raise BadRuleError(problems)
+    return tuple(compiled)
+
+
+def _group_problems(name: str, expression: re.Pattern[str]) -> Iterator[FieldError]:
+    if not expression.groupindex:
+        expected = "a named group such as (?P<rank>\\d+)"
+        yield FieldError(name, found=f"no group in {expression.pattern!r}", expected=expected)
+    for group in expression.groupindex:
+        if group not in CAPTURE_GROUPS:
+            expected = "one of " + ", ".join(sorted(CAPTURE_GROUPS))
+            hint = did_you_mean(group, CAPTURE_GROUPS)
+            yield FieldError(name, found=f"group {group!r}", expected=expected, hint=hint)
 
 
 def _compile(name: str, text: str) -> re.Pattern[str]:
@@ -205,29 +246,6 @@ def _compile(name: str, text: str) -> re.Pattern[str]:
     except re.error as error:
         found = f"{text!r}: {error}"
         raise FieldError(name, found=found, expected="a Python regular expression") from None
-
-
-def _in_linear_time(rule: Signature) -> Signature:
-    """Compile `verify` and `captures` anew in RE2, which offers the same calls."""
-    verify = None if rule.verify is None else _compile_linear("verify", rule.verify.pattern)
-    captures = tuple(_compile_linear("captures", item.pattern) for item in rule.captures)
-    return replace(rule, verify=verify, captures=captures)
-
-
-def _compile_linear(name: str, text: str) -> Any:  # noqa: ANN401 - re2 ships no types
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(text, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else "no reason given"
-        words = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise FieldError(
-            name,
-            found=f"{text!r}: {words}",
-            expected="an expression that RE2 runs in linear time",
-            hint="use no look-around and no back-references, and bound repeats by 1000",
-        ) from None
 
 
 def _read_samples(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -245,19 +263,19 @@ _READERS = {
 }
 
 
-def _check_together(rule: Signature) -> None:
+def _conflicts(rule: Signature) -> Iterator[FieldError]:
     if rule.domain is Domain.WORKLOAD and rule.exclude is not Exclude.NEVER:
         expected = "'never': a node isn't to blame for the workload"
-        raise FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+        yield FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
     if rule.implicates is Implicates.NOBODY and rule.exclude is Exclude.YES:
         expected = "'never' or 'on_repeat' where nobody is implicated"
-        raise FieldError("exclude", found="'yes'", expected=expected)
+        yield FieldError("exclude", found="'yes'", expected=expected)
     if rule.implicates is Implicates.NAMED and not _captured(rule.captures) & _LOCATING:
         expected = "a group that says who: " + ", ".join(sorted(_LOCATING))
-        raise FieldError("captures", found="none that names anybody", expected=expected)
+        yield FieldError("captures", found="none that names anybody", expected=expected)
     if both := set(rule.positive) & set(rule.negative):
         found = f"{min(both)!r} among the positive ones"
-        raise FieldError("negative", found=found, expected="a line that is no hit")
+        yield FieldError("negative", found=found, expected="a line that is no hit")
 
 
 def _captured(captures: Iterable[re.Pattern[str]]) -> set[str]:

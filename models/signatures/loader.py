@@ -1,36 +1,47 @@
 """Reads rule files (TOML) into a checked `Catalogue`: the packaged families and a site's own.
 
 Nothing is guessed: a key that isn't known, a value outside its list or a pattern that one of the
-engines would refuse is a `RuleError` that names the file, the rule and the field. Samples are read
-here and run by `relume.models.signatures.checks`.
+engines would refuse is a `RuleError` that names the file, the rule and the field. Samples of
+packaged rules are run by `relume.models.signatures.checks` in the tests, those of a site's rules
+whenever a command loads them.
 """
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from relume.errors import RuleError, did_you_mean, first_of, shown
+from relume.errors import RuleError, all_of, did_you_mean, shown
 from relume.files import special_kind
-from relume.models.signatures.fields import FieldError, read_signature
+from relume.models.signatures.checks import check_catalogue, describe_failure
+from relume.models.signatures.fields import BadRuleError, read_signature
 from relume.models.signatures.ruleset import Catalogue
+from relume.models.signatures.site import as_site_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
+    from relume.models.signatures.checks import ParseLine
     from relume.models.signatures.rule import Signature
 
 __all__ = ["Catalogue", "load_catalogue", "read_rules"]
 
+PACKAGED = "<relume>/"
+"""How the origin of a packaged rule begins, and no path does."""
+Source = TypeVar("Source", Path, "Traversable")
 _TOP_LEVEL = ("category", "signature")
 _EXPECTED = "a file of rules (TOML), or a folder of them"
 _CHECK = "check --rules, and rules.folders in the configuration"
+_LIST = "`relume rules list` shows them"
 
 
-def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catalogue:
+def load_catalogue(
+    site: Iterable[Path] = (), *, packaged: bool = True, parse_line: ParseLine | None = None
+) -> Catalogue:
     """Load the packaged rules and the rule files or folders of `site`.
 
     Parameters
@@ -39,11 +50,13 @@ def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catal
         TOML files, or folders whose ``*.toml`` are read in order of name (not deeper folders).
     packaged
         Whether to start from the rules that come with Relume.
+    parse_line
+        Runs the samples of site rules; see `checks.check_catalogue`. Null: they aren't run.
 
     Raises
     ------
     RuleError
-        For the first thing that is wrong, counting the others.
+        That lists everything that is wrong.
 
     Examples
     --------
@@ -51,61 +64,102 @@ def load_catalogue(site: Iterable[Path] = (), *, packaged: bool = True) -> Catal
     'gpu_out_of_memory'
     """
     signatures, errors = read_rules(site, packaged=packaged)
+    if parse_line is not None:
+        own = Catalogue.of(rule for rule in signatures if not is_packaged(rule))
+        failures = check_catalogue(own, parse_line, prefer="re2").failures  # compiles a few at once
+        errors += [RuleError(describe_failure(failure)) for failure in failures]
     if errors:
-        raise first_of(errors, see="`relume rules test`")
+        raise all_of(errors, "in rules")
     return Catalogue.of(signatures)
+
+
+def is_packaged(rule: Signature) -> bool:
+    """Whether `rule` comes with Relume."""
+    return rule.origin.startswith(PACKAGED)
 
 
 def read_rules(
     site: Iterable[Path] = (), *, packaged: bool = True
 ) -> tuple[list[Signature], list[RuleError]]:
-    """Read the same files as `load_catalogue`; return the good rules and every error found."""
-    signatures: list[Signature] = []
+    """Read the same files as `load_catalogue`; return the good rules and every error found.
+
+    Samples are not run.
+    """
+    rules: dict[str, Signature] = {}
     errors: list[RuleError] = []
-    homes: dict[str, str] = {}
-    for label, source, is_packaged in _sources(site, packaged=packaged):
-        for item in _read_file(label, source, packaged=is_packaged):
-            if isinstance(item, RuleError):
-                errors.append(item)
-            elif item.id in homes:
-                errors.append(_clash(item.id, label, homes[item.id]))
-            else:
-                homes[item.id] = label
-                signatures.append(item)
-    # A rule that failed has no home: only when none did is a name that is missing really unknown.
-    return signatures, errors or list(_unknown_names(signatures, homes))
+    for item in _read_all(site, packaged=packaged):
+        if isinstance(item, RuleError):
+            errors.append(item)
+        elif problem := _misplaced(item, rules):
+            errors.append(problem)
+        else:
+            rules[item.id] = item
+    # A rule that failed isn't there: only when none did is a name that is missing really unknown.
+    return list(rules.values()), errors or list(_unknown_names(rules))
 
 
-def _unknown_names(signatures: list[Signature], homes: dict[str, str]) -> Iterator[RuleError]:
-    for rule in signatures:
-        for name in rule.closes:
-            if name not in homes:
+def _misplaced(rule: Signature, rules: Mapping[str, Signature]) -> RuleError | None:
+    """Say why `rule` can't join `rules`: an id is used once, packaged rules go on purpose only."""
+    first = rules.get(rule.id)
+    if first is not None and is_packaged(first) and not is_packaged(rule) and rule.override:
+        return None
+    if first is not None:
+        hint = "rename the rule"
+        if is_packaged(first):
+            hint += ", or put it in the place of the packaged one with override = true"
+        return RuleError(
+            f"{rule.origin}: rule {rule.id}: field id",
+            found="the same id in "
+            + ("the same file" if rule.origin == first.origin else first.origin),
+            expected="an id of its own",
+            hint=hint,
+        )
+    if rule.override:
+        return RuleError(
+            f"{rule.origin}: rule {rule.id}: field override",
+            found="no packaged rule of this id",
+            expected=f"the id of the packaged rule to replace ({_LIST})",
+            hint=did_you_mean(rule.id, rules),
+        )
+    return None
+
+
+def _unknown_names(rules: Mapping[str, Signature]) -> Iterator[RuleError]:
+    for rule in rules.values():
+        names = [("closes", name) for name in rule.closes]
+        if rule.refines is not None:
+            names.append(("refines", rule.refines))
+        for field, name in names:
+            if name not in rules or (field, name) == ("refines", rule.id):
                 yield RuleError(
-                    f"{homes[rule.id]}: rule {rule.id}: field closes",
+                    f"{rule.origin}: rule {rule.id}: field {field}",
                     found=shown(name),
-                    expected="ids of rules (`relume rules list` shows them)",
-                    hint=did_you_mean(name, homes),
+                    expected=f"ids of other rules ({_LIST})",
+                    hint=did_you_mean(name, rules),
                 )
 
 
-def _sources(site: Iterable[Path], *, packaged: bool) -> Iterator[tuple[str, Traversable, bool]]:
-    """Yield every file with the name that messages give it, and whether it is packaged."""
+def _read_all(site: Iterable[Path], *, packaged: bool) -> Iterator[Signature | RuleError]:
     if packaged:
         for item in _toml_files(files("relume.models.signatures") / "catalogue"):
-            yield f"catalogue/{item.name}", item, True
+            yield from _read_file(PACKAGED + item.name, item, packaged=True)
+    seen: set[Path] = set()
     for path in site:
-        if path.is_dir() and not _toml_files(path):
-            raise RuleError(
-                f"{path}: no rules",
-                found="no *.toml in the folder",
-                expected=_EXPECTED,
-                hint=_CHECK,
-            )
-        for item in _toml_files(path) if path.is_dir() else [path]:
-            yield str(item), item, False
+        try:
+            found = _toml_files(path) if path.is_dir() else [path]
+        except OSError as error:
+            yield _unreadable(str(path), error.strerror or str(error))
+            continue
+        if not found:
+            what = "no *.toml in the folder"
+            yield RuleError(f"{path}: no rules", found=what, expected=_EXPECTED, hint=_CHECK)
+        for item in found:
+            if item.resolve() not in seen:  # named by the configuration and on the command line
+                seen.add(item.resolve())
+                yield from _read_file(str(item), item, packaged=False)
 
 
-def _toml_files(folder: Traversable) -> list[Traversable]:
+def _toml_files(folder: Source) -> list[Source]:
     found = (item for item in folder.iterdir() if item.name.endswith(".toml"))
     return sorted(found, key=lambda item: item.name)
 
@@ -133,7 +187,7 @@ def _read_file(
         yield problem
         return
     for number, entry in enumerate(table["signature"], start=1):
-        yield _read_entry((label, number), entry, table["category"], packaged=packaged)
+        yield from _read_entry((label, number), entry, table["category"], packaged=packaged)
 
 
 def _unreadable(label: str, found: str) -> RuleError:
@@ -142,18 +196,20 @@ def _unreadable(label: str, found: str) -> RuleError:
 
 def _read_entry(
     place: tuple[str, int], entry: object, category: str, *, packaged: bool
-) -> Signature | RuleError:
-    source, number = place
+) -> Iterator[Signature | RuleError]:
+    origin, number = place
     name = entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}"
     try:
-        return read_signature(entry, category, packaged=packaged)
-    except FieldError as error:
-        return RuleError(
-            f"{source}: rule {name}: field {error.name}",
-            found=error.found,
-            expected=error.expected,
-            hint=error.hint,
-        )
+        rule = replace(read_signature(entry, category), origin=origin)
+        yield rule if packaged else as_site_rule(rule)
+    except BadRuleError as error:
+        for problem in error.problems:
+            yield RuleError(
+                f"{origin}: rule {name}: field {problem.name}",
+                found=problem.found,
+                expected=problem.expected,
+                hint=problem.hint,
+            )
 
 
 def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:
@@ -167,13 +223,3 @@ def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:
     if not isinstance(table.get("signature"), list) or not table["signature"]:
         return RuleError(f"{source}: no rules", expected="[[signature]] tables")
     return None
-
-
-def _clash(rule_id: str, source: str, first: str) -> RuleError:
-    where = "the same file" if source == first else first
-    return RuleError(
-        f"{source}: rule {rule_id}: field id",
-        found=f"the same id in {where}",
-        expected="an id of its own",
-        hint="rename the rule; a packaged rule can't be replaced",
-    )

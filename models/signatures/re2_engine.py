@@ -85,10 +85,16 @@ def _compile_set(forms: list[str]) -> re2.Set:
     return compiled
 
 
+def refusal(error: Exception) -> str:
+    """Return RE2's reason in words; it gives bytes."""
+    reason = error.args[0] if error.args else "no reason given"
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+
+
 def _refusal(label: str, error: Exception) -> RuleError:
     return RuleError(
         f"pattern {label}",
-        found=f"a refusal by RE2: {error}",
+        found=f"a refusal by RE2: {refusal(error)}",
         expected="a linear-time pattern of modest size",
     )
 

@@ -87,9 +87,15 @@ class Signature:
     """Python expressions searched in the whole text; every named group is kept."""
     specificity: int = 50
     """0-100: on the same line the higher wins; 20 and less say only that something failed."""
+    refines: str | None = None
+    """The rule of the wider wording that this one is a case of, null where there is none."""
     closes: tuple[str, ...] = ()
     """Rules whose earlier lines this one takes back (same peer or NIC, where both name one)."""
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     source: str = ""
     """Where the wording comes from (file in the emitting project, driver document, man page)."""
+    override: bool = False
+    """Whether this rule of a site stands in the place of the packaged one of the same id."""
+    origin: str = ""
+    """The file that the rule was read from; set by the loader."""

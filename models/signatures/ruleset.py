@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
     from relume.models.signatures.rule import Signature
 
-_NOT_HASHED = frozenset({"summary", "advice", "positive", "negative", "source"})
-"""Words for people and samples: changing them changes no verdict."""
+_NOT_HASHED = frozenset(
+    {"summary", "advice", "positive", "negative", "source", "refines", "override", "origin"}
+)
+"""Words for people, samples and where a rule comes from: changing them changes no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

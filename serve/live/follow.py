@@ -18,7 +18,7 @@ from relume.ingest.tail import POLL_BYTES, TailResult
 from relume.ingest.tailing.file import Opener
 from relume.ingest.tailing.group import BUDGET_BYTES
 from relume.serve.live.joblog import JobLog, Kept
-from relume.serve.live.judge import LOG_ENDED, log_source
+from relume.serve.live.naming import LOG_ENDED, log_source
 from relume.verdict import Health
 
 PAUSED = "truncated; whose it is from here on, the scheduler has to say"

@@ -10,11 +10,10 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
 from relume.events import SchedulerEvent
 from relume.identity import AttemptId, read_comment, run_name
-from relume.models.policy.decide import UNKNOWN_STATE
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.book import AttemptBook
 from relume.serve.live.judge import SCHEDULER
-from relume.slurm.job import ENDED_STATES, HELD_STATES, SlurmJob, SlurmSnapshot
+from relume.slurm.job import ENDED_STATES, HELD_STATES, UNKNOWN_STATE, SlurmJob, SlurmSnapshot
 
 log = logging.getLogger(__name__)
 GONE_SECONDS = 30.0

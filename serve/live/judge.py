@@ -13,18 +13,16 @@ from relume.advice import Advice, Mode
 from relume.events import SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
-from relume.models.policy.decide import UNKNOWN_STATE
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.naming import LOG_ENDED, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import ENDED_STATES
+from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
-LOG_ENDED = "read to its end"
-"""Reason of the status that lands when the logs of an ended attempt were read to their end."""
 SCHEDULER = "slurm"
 """Source of what the scheduler says; while it is silent, nobody knows which jobs run."""
 MAX_ATTEMPTS = 20_000
@@ -37,26 +35,8 @@ LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
 _PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
 """Whoever doesn't work, or cleans up, is silent for a reason."""
-_ENDED = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
-
-
-def log_source(attempt: str, path: str | None = None) -> str:
-    """Name of the source that the logs of one attempt are, or one of them.
-
-    >>> log_source("lab/7@1767323045.0")
-    'log lab/7@1767323045.0'
-    """
-    return f"log {attempt}" if path is None else f"log {attempt} {path}"
-
-
-def attempt_of_source(source: str) -> str | None:
-    """Attempt whose log a source is, null for other sources.
-
-    >>> attempt_of_source(log_source("lab/7@1767323045.0", "/logs/my job.out"))
-    'lab/7@1767323045.0'
-    """
-    kind, _, rest = source.partition(" ")
-    return rest.partition(" ")[0] if kind == "log" else None
+OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
+"""States of an attempt that is over; it may have a successor."""
 
 
 @dataclass(slots=True)
@@ -112,6 +92,14 @@ class Judge:
             self._look(landing.observed_at)
             self._source(landing)
         return []
+
+    def next_change(self, event_time: int) -> int | None:
+        """Return a time up to which ticks change nothing, if nothing lands till then.
+
+        Null when they never will. Ticks must still come every `BLIND_SECONDS`.
+        """
+        times = (watch.next_change(event_time) for watch in self.watches.values())
+        return min((time for time in times if time is not None), default=None)
 
     def _look(self, observed_at: int | None) -> None:
         """Notice a time in which nothing landed, not even a tick."""
@@ -185,7 +173,7 @@ class Judge:
             excluded_by_user=event.exclude_nodes,
             required_nodes=event.required_nodes,
             needed_nodes=event.num_nodes,
-            ended=event.state in _ENDED,
+            ended=event.state in OVER,
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)

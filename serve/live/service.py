@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import resource
 import secrets
 import signal
 import socket
@@ -19,6 +18,7 @@ from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
 from relume.serve.api import Role, Tokens, create_app, read_tokens
 from relume.serve.configured import analyzer_of
+from relume.serve.descriptors import allow_many_files
 from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
@@ -46,7 +46,7 @@ def run_service(settings: Settings) -> None:
     folder = Path(serve.folder)
     _make(folder)
     tokens = _tokens(serve, folder)
-    _allow_many_files()
+    allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
     with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
         runner = Runner(
@@ -166,9 +166,3 @@ def _is_loopback(address: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _allow_many_files() -> None:
-    """Each log that is read takes a descriptor."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -8,12 +8,14 @@ the ledger has it already.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from time import monotonic_ns
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
 from relume.events import SourceStatus, Tick
+from relume.ingest.importing.position import PREFIX
 from relume.ingest.lake import LakeReader, LakeWriter, Landing
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
@@ -52,6 +54,7 @@ class Session:
         self._lake = LakeWriter(around.lake, clock=around.clock)
         try:
             positions = self._lake.positions
+            _require_live(around.lake, positions)
             self._born_is_new = _BORN not in positions
             self._born_at = int(positions.get(_BORN, self.time()))
             self._judge = Judge(around.analyzer, self._options.watch, self._options.zone)
@@ -245,3 +248,14 @@ class Session:
         self._follow_logs(record)
         if record.ended or self._judge.watches[record.attempt].ended_at is not None:
             self._logs.end(record.attempt, self._now)
+
+
+def _require_live(lake: Path, positions: Iterable[str]) -> None:
+    """Refuse a lake of recordings: their failures would be taken for new ones."""
+    if any(name.startswith(PREFIX) for name in positions):
+        raise InputError(
+            f"lake {lake}",
+            found="recordings that `relume lake import` brought",
+            expected="a lake of live jobs",
+            hint="set serve.folder to another folder",
+        )

@@ -27,6 +27,7 @@ from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
+from relume.serve.live.naming import log_source
 from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
@@ -168,6 +169,8 @@ class AttemptWatch:
             self._is_degraded = True
         if self._analysis.new_steps > self._seen_steps:
             steps = self._analysis.new_steps - self._seen_steps
+            if log_source(str(self.attempt), block.file) in self._blind:
+                self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
             self._seen_steps = self._analysis.new_steps
             self._gaps.progress(event_time, "train", steps)
             self._hang = None
@@ -254,6 +257,16 @@ class AttemptWatch:
         )
         return self.last
 
+    def next_change(self, event_time: int) -> int | None:
+        """Return a time up to which ticks change nothing, if nothing is taken in till then.
+
+        `event_time` where something is being waited for; null when nothing is at all.
+        """
+        is_calm = self.last is None or self.last.operation is Operation.OBSERVE
+        if self._is_ended() or self._first_sign is not None or not is_calm:
+            return event_time
+        return None if self._blind else self._gaps.next_change()
+
     def adopt(self, advice: Advice) -> None:
         """Take what the ledger holds as the newest word; further generations follow it."""
         if self.last is None or advice.generation >= self.last.generation:
@@ -272,6 +285,14 @@ class AttemptWatch:
         if last is None or not before:
             return self._analysis.new_steps > 0
         return last > max(before)
+
+    def full_verdict(self) -> Verdict:
+        """Return the verdict on everything seen, stragglers and numeric troubles included."""
+        try:
+            return self._analysis.verdict(self._settings.diagnosis)
+        except Exception:
+            log.exception("%s: diagnosis failed", self.attempt)
+            return self._failed_diagnosis()
 
     def outcome(self) -> PastAttempt:
         """How this attempt ended, for the decisions about the next ones."""
@@ -305,10 +326,16 @@ class AttemptWatch:
         """Return the verdict on the logs; where our own code fails, Slurm's word is left."""
         if not self._is_degraded:
             try:
-                return self._analysis.verdict(self._settings.diagnosis)
+                if not (self._is_ended() or self._hangs() or self._analysis.shows_failure()):
+                    return Verdict(attempt=str(self.attempt), confidence=0.0, **_NO_FINDING)
+                # Nothing is done yet about slow jobs that run: that they are slow may wait.
+                return self._analysis.verdict(self._settings.diagnosis, pace=self._is_ended())
             except Exception:
                 log.exception("%s: diagnosis failed", self.attempt)
                 self._is_degraded = True
+        return self._failed_diagnosis()
+
+    def _failed_diagnosis(self) -> Verdict:
         name, missing = str(self.attempt), (DIAGNOSIS_FAILED,)
         return Verdict(attempt=name, confidence=0.0, missing_evidence=missing, **_NO_FINDING)
 

@@ -74,6 +74,8 @@ class RelumeError(Exception):
         A slug from a closed set, one a class, for metric labels.
     stage
         Where the error arose, for metric labels; subclasses narrow it.
+    listed
+        The lines of a message that lists several errors; empty for one error.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class RelumeError(Exception):
     exit_code: ClassVar[int] = 2
     error_type: ClassVar[str] = "relume"
     stage: ClassVar[Stage] = Stage.PROCESSING
+    listed: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -171,6 +174,24 @@ def first_of(errors: Sequence[Error], *, see: str | None = None) -> Error:
     more = f"and {counted(len(others), 'more error')}" + (f": see {see}" if see else "")
     hint = "; ".join(filter(None, (first.hint, more)))
     return type(first)(first.what, found=first.found, expected=first.expected, hint=hint)
+
+
+def all_of(errors: Sequence[Error], what: str) -> Error:
+    """Return one error that lists all of several, each on a line of its own.
+
+    Examples
+    --------
+    >>> print(all_of([InputError("a", hint="mend it"), InputError("b")], "in x"))
+    2 errors in x:
+    - a; mend it
+    - b
+    """
+    if len(errors) == 1:
+        return errors[0]
+    listed = (f"{counted(len(errors), 'error')} {what}:", *(f"- {error}" for error in errors))
+    error = type(errors[0])("\n".join(listed))
+    error.listed = listed
+    return error
 
 
 def counted(count: int, noun: str) -> str:

@@ -179,14 +179,62 @@ class AccountingRow:
     state: str
 
 
+class AttemptChains:
+    """Says which attempt each row is as the rows come, one by one, those of a job by submit time.
+
+    The rule is that of `chain_attempts`. Holds one row for each job that may still be continued.
+
+    Examples
+    --------
+    >>> chains = AttemptChains("lab")
+    >>> [
+    ...     str(chains.add(AccountingRow("7", submit, submit + 2_000_000, "REQUEUED")))
+    ...     for submit in (1_000_000, 3_000_000)
+    ... ]
+    ['lab/7@1.0', 'lab/7@1.1']
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._before: dict[str, tuple[AccountingRow, AttemptId]] = {}
+
+    def add(self, row: AccountingRow) -> AttemptId:
+        """Return the attempt of the next row.
+
+        Raises
+        ------
+        InputError
+            For a job id or a time that can't be part of an identity.
+        """
+        before = self._before.pop(row.job_id, None)
+        if before is not None and _follows(row, before[0]):
+            attempt = AttemptId(before[1].job_key, before[1].restart_count + 1)
+        else:
+            attempt = AttemptId(JobKey(self._cluster, row.job_id, row.submit_time), 0)
+        if _may_go_on(row):
+            self._before[row.job_id] = row, attempt
+        return attempt
+
+
+def requeued_at_once(state: str, submit_time: int, end_time: int | None) -> bool:
+    """Whether an attempt was over, and its job queued again, in the second of its submission.
+
+    Then the next attempt of the job may have the same submit time.
+
+    >>> requeued_at_once("REQUEUED", 5_000_000, 5_000_000), requeued_at_once("FAILED", 5, 5)
+    (True, False)
+    """
+    return end_time == submit_time and state.partition(" ")[0] in CHAINING_STATES
+
+
 def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptId]:
     """Say which attempt each row of `sacct -D` is, in the order of `rows`.
 
     Row n+1 of a job id continues row n when it was submitted at the end of row n or within
     `MAX_COMPLETING_SECONDS` of it, and row n says REQUEUED, NODE_FAIL or PREEMPTED. A row that
     doesn't chain is another job under a reused id. Rows of one job id and submit time are the same
-    attempt, asked for twice. The whole history of a job id is needed: without its first row the
-    chain begins too late.
+    attempt, asked for twice, but for one that was requeued at once. The whole history of a job id
+    is needed: without its first row the chain begins too late.
 
     Takes O(n log n) time.
 
@@ -204,22 +252,15 @@ def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptI
     ['lab/7@1.1', 'lab/7@1.0', 'lab/7@20.0']
     """
     rows = list(rows)
-    distinct: dict[tuple[str, int], AccountingRow] = {}
+    distinct: dict[tuple[str, int, bool], AccountingRow] = {}
     for row in rows:
-        known = distinct.setdefault((row.job_id, row.submit_time), row)
+        known = distinct.setdefault(_attempt_key(row), row)
         if (row.end_time or 0) > (known.end_time or 0):
-            distinct[row.job_id, row.submit_time] = row
-    attempts: dict[tuple[str, int], AttemptId] = {}
-    before: AccountingRow | None = None
-    for key in sorted(distinct):  # by job id, then by submit time
-        row = distinct[key]
-        if before is not None and _follows(row, before):
-            last = attempts[before.job_id, before.submit_time]
-            attempts[key] = AttemptId(last.job_key, last.restart_count + 1)
-        else:
-            attempts[key] = AttemptId(JobKey(cluster, *key), 0)
-        before = row
-    return [attempts[row.job_id, row.submit_time] for row in rows]
+            distinct[_attempt_key(row)] = row
+    chains = AttemptChains(cluster)
+    ordered = sorted(distinct)  # by job id, then by submit time, then what was requeued at once
+    attempts = {key: chains.add(distinct[key]) for key in ordered}
+    return [attempts[_attempt_key(row)] for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +340,20 @@ def _not_opted_in(reason: str) -> JobOptIn:
     return JobOptIn(opted_in=False, reason=reason)
 
 
+def _attempt_key(row: AccountingRow) -> tuple[str, int, bool]:
+    at_once = requeued_at_once(row.state, row.submit_time, row.end_time)
+    return row.job_id, row.submit_time, not at_once
+
+
+def _may_go_on(row: AccountingRow) -> bool:
+    return row.end_time is not None and row.state.partition(" ")[0] in CHAINING_STATES
+
+
 def _follows(row: AccountingRow, before: AccountingRow) -> bool:
-    if row.job_id != before.job_id or before.end_time is None:
+    if before.end_time is None:
         return False
     completing = row.submit_time - before.end_time
-    in_time = 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
-    return in_time and before.state.partition(" ")[0] in CHAINING_STATES
+    return 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
 
 
 def _job_key(match: re.Match[str]) -> JobKey:

@@ -184,6 +184,16 @@ class ServeSettings(_Section):
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
 
 
+class LakeSettings(_Section):
+    """What was read and is kept."""
+
+    keep_days: int = Field(default=0, ge=0)
+    """How long `relume lake prune` keeps what landed, in days from its commit on.
+
+    At 0, the default, everything is kept, since what was read may be the only copy. A number gives
+    disk space back; older failures can't be looked at or replayed any more then."""
+
+
 class PolicySettings(_Section):
     """The site's limits on what is advised; a job's comment may only tighten them."""
 
@@ -335,6 +345,7 @@ class Settings(_Section):
     progress: ProgressSettings = ProgressSettings()
     rules: RulesSettings = RulesSettings()
     serve: ServeSettings = ServeSettings()
+    lake: LakeSettings = LakeSettings()
     policy: PolicySettings = PolicySettings()
     controller: ControllerSettings = ControllerSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()

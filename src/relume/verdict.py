@@ -97,7 +97,11 @@ class Verdict:
     """The diagnosis of one attempt.
 
     `root_line` is the 0-based line in `root_file` that best names the cause, null when none does;
-    `culprit` is empty when only victims are visible; `missing_evidence` says which sources would
+    `culprit` is empty when only victims are visible; `raised_in` is the job's own
+    code (``path/file.py:function``) in which the exception of the root line was raised, with
+    ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
+    is no exception or no traceback shows it;
+    `missing_evidence` says which sources would
     have decided the open questions.
     """
 
@@ -118,3 +122,4 @@ class Verdict:
     missing_evidence: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     files: tuple[str, ...] = field(default=())
+    raised_in: str | None = None

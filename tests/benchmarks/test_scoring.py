@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 
 from labelling import make_answer, make_case
 from relume.benchmarks.corpora.failure_cases import Case
-from relume.benchmarks.scoring import (
-    Score,
-    Tally,
-    expected_calibration_error,
-    kind_is_right,
-    score,
-    wilson,
-)
+from relume.benchmarks.scoring import Score, Tally, kind_is_right, score
 
 WATCHDOG = ("[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",)
 UNDECIDED = frozenset({"benign", "hang", "unknown"})
@@ -28,22 +20,6 @@ def counts(tally: Tally) -> tuple[int, int]:
     return tally.right, tally.total
 
 
-@pytest.mark.parametrize(
-    ("right", "total", "low", "high"),
-    [
-        # The four examples of Newcombe, Statistics in Medicine 17 (1998), table I, method 3.
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-        (20, 20, 0.8389, 1.0),
-        (0, 0, 0.0, 1.0),
-    ],
-)
-def test_wilson_gives_published_intervals(right: int, total: int, low: float, high: float) -> None:
-    assert wilson(right, total) == pytest.approx((low, high), abs=5e-5)
-
-
 def test_tally_keeps_the_ids_of_wrong_answers() -> None:
     tally = Tally()
     assert tally.interval() == {"value": 0.0, "low": 0.0, "high": 1.0}
@@ -51,26 +27,6 @@ def test_tally_keeps_the_ids_of_wrong_answers() -> None:
         tally.add(f"case {number}", right=number != 4)
     assert tally.wrong == ["case 4"]
     assert tally.interval() == {"value": 0.9, "low": 0.5958, "high": 0.9821}
-
-
-def test_calibration_error_of_sure_answers_that_are_right_is_zero() -> None:
-    assert expected_calibration_error([(1.0, True)] * 20) == 0
-    assert expected_calibration_error([]) == 0
-
-
-def test_calibration_error_is_the_gap_in_bins_of_equal_mass() -> None:
-    low = [(0.2, False)] * 10
-    high = [(0.6, True)] * 10
-    assert expected_calibration_error(low + high, bins=2) == pytest.approx(0.3)
-    # One bin hides what two bins show: 0.5 right, 0.4 stated.
-    assert expected_calibration_error(low + high, bins=1) == pytest.approx(0.1)
-
-
-def test_calibration_error_of_equal_confidences_does_not_depend_on_bins_or_order() -> None:
-    pairs = [(0.8, number % 5 != 0) for number in range(50)]
-    random.Random(1).shuffle(pairs)
-    assert expected_calibration_error(pairs) == pytest.approx(0)
-    assert expected_calibration_error(pairs, bins=7) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(

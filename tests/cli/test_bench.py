@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from relume.benchmarks.corpora.registry import CORPORA
 from relume.benchmarks.registry import BENCHES
 from relume.benchmarks.result import Bar, BenchResult, read, store
 from relume.cli import app, main
 from relume.errors import ConfigError, InputError
+from relume.ingest.datasets import read_dataset
 from relume.records import SCHEMA_VERSION
 
 
@@ -133,6 +135,9 @@ def write_logs(folder: Path, text: str) -> Path:
         path = folder / "site" / "system" / "bert" / f"result_{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for name in ("bigscience/experiments/gpt2-small/a.out", "m4-logs/tr_141-hanging/try/dmesg.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("calm\n", encoding="utf-8")
     return folder
 
 
@@ -140,14 +145,14 @@ def test_a_bench_below_its_bar_exits_1_and_stores_the_result(tmp_path: Path) -> 
     logs = write_logs(tmp_path / "logs", "[rank0]: KeyError: 'size'\n")
     result = run("run", "healthy", "--data", logs, "--store", tmp_path / "results")
     assert result.exit_code == 1
-    assert "bench healthy: name mlperf-training-v2.1, hash" in result.stdout
-    assert "called_benign" in result.stdout
+    assert "bench healthy: name mlperf-training-v2.1, bigscience, m4-logs, hash" in result.stdout
+    assert "mlperf_called_benign" in result.stdout
     assert "FAIL" in result.stdout
     path = tmp_path / "results" / "healthy.json"
     assert result.stderr == f"relume: stored in {path}\n"
     record = read(path)
-    assert (record["id"], record["pass"], record["corpus"]["logs"]) == ("healthy", False, 2)
-    assert record["bars"]["called_benign"] == {"op": ">=", "value": 24, "pass": False}
+    assert (record["id"], record["pass"], record["corpus"]["logs"]) == ("healthy", False, 4)
+    assert record["bars"]["mlperf_called_benign"] == {"op": ">=", "value": 24, "pass": False}
 
 
 def test_run_as_json_prints_what_it_stores(tmp_path: Path) -> None:
@@ -158,3 +163,43 @@ def test_run_as_json_prints_what_it_stores(tmp_path: Path) -> None:
     assert "simulated" in document["corpus"]["name"]
     assert result.exit_code == (0 if document["pass"] else 1)
     assert document["pass"] is all(bar["pass"] for bar in document["bars"].values())
+
+
+def test_dataset_lists_the_corpora() -> None:
+    result = run("dataset", "--list")
+    assert result.exit_code == 0
+    for corpus in CORPORA:
+        assert f"{corpus.name:<15} {corpus.what}\n" in result.stdout
+    listed = json.loads(run("dataset", "--list", "--json").stdout)
+    assert [one["name"] for one in listed["corpora"]] == [corpus.name for corpus in CORPORA]
+    assert listed["schema_version"] == SCHEMA_VERSION
+
+
+def test_dataset_writes_one_and_says_what_is_in_it(tmp_path: Path) -> None:
+    log = tmp_path / "mlperf-training-v2.1/site/system/bert/result_0.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("line\n", encoding="utf-8")
+    result = run("dataset", "mlperf", "--data", tmp_path, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    digest = read_dataset(tmp_path / "out").digest()
+    assert result.stdout == (
+        f"mlperf-training-v2.1 ({digest}), recorded: 1 attempts, 1 labelled, 0 incidents, "
+        f"in {tmp_path / 'out'}\n"
+    )
+    again = run("dataset", "mlperf", "--data", tmp_path, "--out", tmp_path / "more", "--json")
+    facts = json.loads(again.stdout)
+    assert (facts["hash"], facts["attempts"], facts["incidents"]) == (digest, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ((), "no NAME and no --data and no --out"),
+        (("mlperf",), "no --data and no --out"),
+        (("mlperf", "--data", "x"), "no --out"),
+    ],
+)
+def test_dataset_says_what_it_needs(arguments: tuple[str, ...], found: str) -> None:
+    error = run("dataset", *arguments).exception
+    assert isinstance(error, InputError)
+    assert f"found {found}; expected NAME --data FOLDER --out FOLDER" in str(error)

@@ -113,6 +113,21 @@ def test_one_json_record_a_line(failed_log: Path, healthy_log: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_the_same_failure_of_another_run_has_the_same_fingerprint(
+    failed_log: Path, healthy_log: Path, tmp_path: Path
+) -> None:
+    again = tmp_path / "slurm-9.out"
+    again.write_text("\n".join([*STEPS[:9], OOM.replace("3", "7")]) + "\n")
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(json.dumps({"id": "a", "text": [OOM.replace("3", "5")]}) + "\n")
+    records = document(str(failed_log), str(again), str(healthy_log))["verdicts"]
+    records += document("--cases", str(cases))["verdicts"]
+    first, second, healthy, case = (record["fingerprint"] for record in records)
+    assert first == second == case
+    assert first is not None
+    assert healthy is None
+
+
 def test_cases_in_records_out(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     cases = [{"id": "a", "text": [*STEPS, OOM], "label": "ignored"}, {"id": "b", "text": STEPS}]

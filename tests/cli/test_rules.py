@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from relume.cli import app
+from relume.cli import app, main
 from relume.errors import InputError
 
 RULE = r"""
@@ -54,8 +54,32 @@ def edited(site: Path, old: str, new: str) -> str:
 def test_list_prints_a_rule_a_line(site: Path) -> None:
     result = run("list", "--rules", str(site), "--family", "site")
     assert result.exit_code == 0
-    row = ["our_gate", "site", "root", "platform", "yes", "never", "The site's gate [closed]."]
+    row = ["our_gate", "site", "root", "platform", "yes", "never"]
+    row += [str(site), "The site's gate [closed]."]
     assert result.stdout == "\t".join(row) + "\n"
+
+
+def test_list_shows_the_rules_of_the_configuration(site: Path) -> None:
+    config = site.with_name("relume.conf")
+    config.write_text(f"[rules]\nfolders = ['{site.parent}']\n")
+    result = run("list", "--config", str(config), "--family", "site")
+    assert [row.split("\t")[6] for row in result.stdout.splitlines()] == [str(site)]
+
+
+def test_rules_that_are_wrong_are_told_line_by_line(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = edited(site, '"exception"', '"exceptional"\nexclud = "yes"')
+    monkeypatch.setattr("sys.argv", ["relume", "diagnose", "--rules", path, path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "relume: 2 errors in rules:"
+    assert [line.split(";")[0] for line in said[1:]] == [
+        f"relume: - {path}: rule our_gate: field exclud",
+        f"relume: - {path}: rule our_gate: field tier",
+    ]
 
 
 def test_list_draws_a_table_on_a_terminal(site: Path) -> None:
@@ -71,7 +95,7 @@ def test_list_draws_a_table_on_a_terminal(site: Path) -> None:
         "--family",
         "site",
     ]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "240"}
     subprocess.run(command, stdout=theirs, env=environment, check=True)
     os.close(theirs)
     text = os.read(ours, 65536).decode()
@@ -91,6 +115,7 @@ def test_list_as_json_holds_every_field(site: Path) -> None:
     [ours] = [rule for rule in document["rules"] if rule["id"] == "our_gate"]
     assert (ours["family"], ours["tier"], ours["cause"]) == ("site", "exception", "our_gate")
     assert (ours["verify"], ours["captures"], ours["advice"]) == ("^gate", [], "")
+    assert (ours["origin"], ours["override"], ours["refines"]) == (str(site), False, None)
     assert ours["negative"] == ["gate is open", "the last gate is closed"]
 
 
@@ -126,7 +151,9 @@ def test_packaged_rules_pass_and_exit_0() -> None:
 def test_a_sample_that_fails_exits_1(site: Path) -> None:
     result = run(*QUICK_TEST, edited(site, "'gate is open'", "'gate is closed?'"))
     assert result.exit_code == 1
-    assert "fail: our_gate: negative sample is hit: gate is closed?\n" in result.stdout
+    assert (
+        f"fail: {site}: rule our_gate: negative sample is hit: gate is closed?\n" in result.stdout
+    )
 
 
 def test_a_failing_sample_as_json(site: Path) -> None:
@@ -137,6 +164,7 @@ def test_a_failing_sample_as_json(site: Path) -> None:
     assert document["errors"] == []
     assert {
         "rule": "our_gate",
+        "origin": str(site),
         "expected_hit": True,
         "located": True,
         "sample": "for now the gate is closed",

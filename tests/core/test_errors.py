@@ -18,6 +18,7 @@ from relume.errors import (
     RuleError,
     Stage,
     UnreachableError,
+    all_of,
     did_you_mean,
     first_of,
     nearest,
@@ -100,6 +101,16 @@ def test_nearest_of_nothing_is_nothing() -> None:
 def test_did_you_mean_is_a_hint_or_nothing() -> None:
     assert did_you_mean("folder", ["folders"]) == "did you mean 'folders'?"
     assert did_you_mean("walrus", ["folders"]) is None
+
+
+def test_several_errors_are_listed() -> None:
+    errors = [RuleError("a", found="b"), RuleError("c")]
+    error = all_of(errors, "in x")
+    assert error.listed == ("2 errors in x:", "- a; found b", "- c")
+    assert str(error).splitlines() == list(error.listed)
+    assert isinstance(error, RuleError)
+    assert all_of(errors[1:], "in x") is errors[1]
+    assert errors[1].listed == ()
 
 
 def test_the_first_of_several_errors_counts_the_others() -> None:

@@ -188,6 +188,13 @@ def test_a_row_asked_for_twice_is_one_attempt() -> None:
         assert names == {running: "lab/7@1.0", ended: "lab/7@1.0", after: "lab/7@1.1"}
 
 
+def test_a_job_requeued_in_the_second_of_its_submission_has_two_attempts() -> None:
+    cut, after = row(1, 1, "NODE_FAIL"), row(1, 9, "COMPLETED")
+    for order in permutations((cut, after)):
+        names = dict(zip(order, chained(*order), strict=True))
+        assert names == {cut: "lab/7@1.0", after: "lab/7@1.1"}
+
+
 def test_no_rows_no_attempts() -> None:
     assert chain_attempts("lab", []) == []
 

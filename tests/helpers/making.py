@@ -50,6 +50,7 @@ def make_episode(
 ) -> Episode:
     """Return an episode of `hits`; `advances` are lines of the first file that showed new steps."""
     builder = EpisodeBuilder("attempt", files)
+    builder.note_form("stdout")
     for hit in hits:
         builder.add_hit(hit)
     for line in advances:

@@ -148,7 +148,6 @@ def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
             "empty.gz": gzip.compress(b""),
             "core": b"\x7fELF" + bytes(500),
             "nccl_trace_rank_0": DUMP,
-            "rows/sacct.txt": "JobID|State\n7|FAILED\n",
             "models/a.pt": b"PK\x03\x04" + bytes(500),
         },
     )
@@ -166,8 +165,14 @@ def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
     assert "not a directory" in refusal(tmp_path / "core" / "x")
     assert "file name too long" in refusal("x" * 5000)
     assert "found no readable file" in refusal(tmp_path / "none")
-    assert "found no readable file" in refusal(tmp_path / "rows")
     assert f"found 1 x binary ({tmp_path / 'models' / 'a.pt'})" in refusal(tmp_path / "models")
+
+
+def test_accounting_alone_is_an_attempt_without_a_log(tmp_path: Path) -> None:
+    write(tmp_path, {"sacct.txt": "JobID|State\n7|FAILED\n", "job.log": b"", "a.pt": b"PK\x03\x04"})
+    [attempt] = find_attempts([tmp_path])
+    assert found(attempt, tmp_path) == [("sacct.txt", "sacct")]
+    assert attempt.skipped.as_dict() == {"binary": 1, "empty": 1}
 
 
 def test_a_process_substitution_is_left_to_be_read_once() -> None:

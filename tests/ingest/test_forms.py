@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
 
-from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, is_dump
+from relume.ingest.forms import (
+    JOB,
+    KERNEL,
+    NODE_HISTORY,
+    SACCT,
+    SINFO,
+    SINFO_JSON,
+    SLURMCTLD,
+    form_of,
+    is_dump,
+)
 
 DUMP = {"version": "2.9", "pg_config": {}, "nccl_version": "2.27", "entries": []}
+SUMMARY = """\
+PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
+gpu*         up   infinite      1 drain* n1
+gpu*         up   infinite      2   idle n[2-3]
+new          up   infinite      0    n/a
+"""
 
 
 @pytest.mark.parametrize(
@@ -29,6 +46,20 @@ DUMP = {"version": "2.9", "pg_config": {}, "nccl_version": "2.27", "entries": []
         (SLURMCTLD, "[2026-01-02T03:04:05.678] [7.0] done\n[2026-01-02T03:04:06.678] StepId=7.0\n"),
         (SACCT, "JobID|State|ExitCode\n7|FAILED|1:0\n"),
         (SACCT, "User|JobIDRaw|State|\n"),
+        (SINFO, SUMMARY),
+        (SINFO, "Fri Jan 02 03:04:05 2026\nNODELIST  NODES PARTITION STATE REASON\nn1 1 gpu* down* no power\n"),
+        (SINFO, "REASON  USER  TIMESTAMP  NODELIST\nbad riser, waits  root 2026-01-02T03:04:05 n[1-2]\n"),
+        (SINFO, "REASON  USER  TIMESTAMP  NODELIST\n"),
+        (SINFO, "NODELIST|STATE|REASON|USER|TIMESTAMP\nn1|drained|a\nb | c|root|2026-01-02T03:04:05\n"),
+        (SINFO, "HOSTNAMES|STATE\nn1|idle\n"),
+        (NODE_HISTORY, "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\nlab|n1|2026-01-02T03:04:05|Unknown|DOWN|x|root(0)\n"),
+        (NODE_HISTORY, "$ sacctmgr show event -P\nNodeName|Start|State\n"),
+        (JOB, SUMMARY + "Traceback (most recent call last):\n  File a.py, line 2\nKeyError: 7\n"),
+        (JOB, "REASON  USER  TIMESTAMP  NODELIST\n" + "step 1 loss 2.1\n" * 20),
+        (JOB, "JOBID STATE NODELIST\n7 RUNNING n1\n8 RUNNING n2\n"),
+        (JOB, "we need NODELIST and STATE\n"),
+        (JOB, "NodeName|State\nn1|DOWN\n"),
+        (JOB, '{"nodes": [{"name": "n1", "state": "up", "loss": 2.1}]}\n{"nodes": []}\n'),
         (JOB, "step 1\nstep 2\n"),
         (JOB, "[2026-01-02T03:04:05] epoch 1\n"),
         (JOB, "[2026-01-02 03:04:05,678] [INFO] step\n"),
@@ -58,3 +89,31 @@ def test_dumps_are_known_by_their_keys(protocol: int) -> None:
     assert is_dump(pickle.dumps(DUMP, protocol=protocol))
     assert not is_dump(pickle.dumps({"step": 1}, protocol=protocol))
     assert not is_dump(b"pg_config nccl_version in a log")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "meta": {"plugin": {"type": "openapi/v0.0.37"}, "Slurm": {"release": "21.08"}},
+            "errors": [],
+            "nodes": [
+                {"architecture": "x", "boot_time": 1, "real_memory": 2, "name": "n1"}
+                | {"reason": "", "reason_changed_at": 0, "state": "idle", "state_flags": []}
+            ],
+        },
+        {
+            "sinfo": [
+                {
+                    "port": 6818,
+                    "node": {"state": ["IDLE"]},
+                    "nodes": {"allocated": 0, "nodes": ["n1"]},
+                }
+                | {"cluster": "lab", "sockets": {"minimum": 2}, "partition": {"name": "gpu"}}
+            ]
+        },
+    ],
+)
+def test_nodes_as_json(document: object, indent: int | None) -> None:
+    assert form_of(json.dumps(document, indent=indent).encode()) == SINFO_JSON

@@ -27,6 +27,7 @@ from relume.identity import (
     chain_attempts,
     parse_short,
     read_comment,
+    requeued_at_once,
 )
 from relume.schemas import SCHEMAS, from_table, to_table
 from relume.settings import DEFAULTS, to_toml, variable
@@ -156,8 +157,15 @@ def test_chains_are_whole(rows: list[AccountingRow]) -> None:
             assert AttemptId(attempt.job_key, attempt.restart_count - 1) in known
         else:
             assert attempt.job_key.first_submit_time == row.submit_time
-    by_submit = {(row.job_id, row.submit_time) for row in rows}
-    assert len(by_submit) == len(known)
+    told_apart = {
+        (
+            row.job_id,
+            row.submit_time,
+            requeued_at_once(row.state, row.submit_time, row.end_time),
+        )
+        for row in rows
+    }
+    assert len(told_apart) == len(known)
 
 
 @given(ROWS, st.randoms(use_true_random=False))

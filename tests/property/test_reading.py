@@ -12,13 +12,14 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from relume.ingest.accounting.read import read_rows
+from relume.ingest.accounting.states import STATES
 from relume.ingest.blocks import Block, BlockAssembler, blocks_of_lines
 from relume.ingest.filenames import writer_of
-from relume.ingest.forms import form_of, is_dump
+from relume.ingest.forms import NODE_FORMS, form_of, is_dump
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import is_binary, probe, read_blocks
 from relume.ingest.prefixes import MAX_PREFIX_CHARACTERS, parse_prefix
-from relume.ingest.sacct import STATES, read_rows
 from relume.ingest.skips import SkipCounts
 from relume.ingest.timestamps import Clock
 
@@ -157,7 +158,7 @@ def test_reading_a_clock_never_raises(text: str, latest: int | None) -> None:
 )  # fmt: skip
 def test_reading_accounting_never_raises_and_loses_no_row_silently(rows: list[str]) -> None:
     skipped = SkipCounts()
-    found = read_rows(["JobID|State|ExitCode", *rows], skipped)
+    found = list(read_rows(["JobID|State|ExitCode", *rows], skipped))
     assert all(row.state in STATES for row in found)
     assert rows.count("7|FAILED|1:0") <= len(found) <= len(rows)
     broken = [row for row in rows if row.count("|") < 2 and row.strip("|\r\n")]
@@ -166,7 +167,7 @@ def test_reading_accounting_never_raises_and_loses_no_row_silently(rows: list[st
 
 @given(start=st.binary() | bytes_of_logs, name=st.text())
 def test_telling_what_a_file_is_never_raises(start: bytes, name: str) -> None:
-    assert form_of(start) in {"stdout", "kernel", "slurmctld", "sacct"}
+    assert form_of(start) in {"stdout", "kernel", "slurmctld", "sacct", *NODE_FORMS}
     assert isinstance(is_binary(start), bool)
     assert isinstance(is_dump(start), bool)
     writer_of(name)

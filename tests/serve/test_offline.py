@@ -11,6 +11,7 @@ import zstandard
 
 from attempts import DONE, RUN, XID, diagnose, kernel, later, sacct, steps
 from relume.ingest.attempts import find_attempts
+from relume.models.policy.fingerprint import fingerprint
 from relume.serve.offline import Analyzer
 from relume.verdict import Kind, Verdict
 
@@ -287,3 +288,58 @@ def test_workers_that_the_launcher_started_again_and_that_work_are_no_failure(
     verdict = diagnose(analyzer, tmp_path, job=job)
     assert verdict.kind is kind
     assert verdict.confidence < 0.7 or kind is Kind.BENIGN
+
+
+def test_bare_assertions_of_two_functions_are_two_failures(analyzer: Analyzer) -> None:
+    def failed(function: str, rank: int = 3, line: int = 7) -> str:
+        prefix = f"[rank{rank}]: "
+        log = [
+            f"{prefix}Traceback (most recent call last):",
+            f'{prefix}  File "/home/ada/run{rank}/train.py", line 90, in <module>',
+            f'{prefix}  File "/home/ada/run{rank}/train.py", line {line}, in {function}',
+            f"{prefix}AssertionError",
+        ]
+        found = analyzer.diagnose_lines("a", [*RUN, *log])
+        assert found.raised_in == f"/home/ada/run{rank}/train.py:{function}"
+        return fingerprint(found)
+
+    assert failed("step") == failed("step", rank=12, line=71)
+    assert failed("step") != failed("save")
+
+
+def raising(path: str, function: str, message: str) -> list[str]:
+    packages = f"/opt/{function}/lib/python3.12/site-packages"
+    return [
+        "Traceback (most recent call last):",
+        f'  File "{path}", line 12, in {function}',
+        f'  File "{packages}/torch/nn/modules/linear.py", line 117, in forward',
+        message,
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "ModuleNotFoundError: No module named 'parts'",
+        "AssertionError",
+    ],
+)
+def test_a_bug_is_told_by_the_own_code_that_met_it(analyzer: Analyzer, message: str) -> None:
+    def failed(path: str, function: str = "forward") -> str:
+        log = [*RUN, *raising(path, function, message)]
+        return fingerprint(analyzer.diagnose_lines("a", log))
+
+    assert failed("/home/ada/a/model.py") == failed("/home/eve/a/model.py")
+    assert failed("/home/ada/a/model.py") != failed("/home/ada/b/model.py")
+    assert failed("/home/ada/a/model.py") != failed("/home/ada/a/model.py", "evaluate")
+
+
+def test_memory_runs_out_in_any_function(analyzer: Analyzer) -> None:
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    names = {
+        fingerprint(analyzer.diagnose_lines("a", [*RUN, *raising("/w/m.py", function, message)]))
+        for function in ("forward", "backward")
+    }
+    assert len(names) == 1

@@ -52,6 +52,7 @@ _OTHER_PHASES: Final = (
     ),
     ("checkpoint", re.compile(r"(?i)\bsav|checkpoint|writ|upload")),
 )
+_LABEL_LOSS: Final = re.compile(rf"oss: ({NUMBER})")
 _POSTFIX: Final = tuple(
     (pattern, group_readers(pattern))
     for pattern in (
@@ -83,6 +84,8 @@ def _read_label(before: str, values: dict[str, Any]) -> None:
     if not label.strip(" :\r"):
         return
     values["phase"], epoch = _read_words(label[-80:])
+    if "oss:" in label and (loss := _LABEL_LOSS.search(label)):
+        values["loss"] = to_float(loss.group(1))
     if epoch is not None:
         values["epoch"], values["epoch_bar"] = epoch, True
 

@@ -162,6 +162,7 @@ READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "batch_size": ("_batch_size", to_int),
     "left": ("_left", to_seconds),
     "compute_seconds": ("_compute_seconds", to_float),
+    "tflops": ("_tflops", to_float),
 }
 """Group name -> the field it fills (``_name``: scratch) and how its text is read."""
 

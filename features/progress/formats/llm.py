@@ -105,16 +105,19 @@ _OLMO = line_format(
 _OLMO_METRIC = line_format(
     "olmo",
     Grammar(
-        r"(?:throughput/device/(?:tokens_per_second|TPS)\b|train/(?:CrossEntropyLoss|CE loss)=)",
+        r"(?:throughput/device/(?:tokens_per_second|TPS)\b|train/(?:CrossEntropyLoss|CE loss)="
+        r"|optim/total[_ ]grad[_ ]norm=)",
         (
             rf"throughput/device/(?:tokens_per_second|TPS)=(?P<rate>{NUMBER})",
             rf"train/(?:CrossEntropyLoss|CE loss)=(?P<loss>{NUMBER})",
+            rf"grad[_ ]norm=(?P<grad_norm>{NUMBER})",
         ),
         {"rate_unit": "tokens/s"},
     ),
     locate=(
         r"throughput/device/(tokens_per_second|TPS)=",
         r"train/(CrossEntropyLoss|CE loss)=",
+        r"optim/total[_ ]grad[_ ]norm=",
     ),
     example="    throughput/device/tokens_per_second=12,480",
 )
@@ -123,7 +126,11 @@ _MAXTEXT = line_format(
     "maxtext",
     Grammar(
         rf"completed step: (?P<step>{INTEGER}), seconds: (?P<step_time_seconds>{NUMBER})",
-        (rf", loss: (?P<loss>{NUMBER})",),
+        (
+            rf", loss: (?P<loss>{NUMBER})",
+            rf"Tokens/s/device: (?P<rate>{NUMBER})",
+        ),
+        {"rate_unit": "tokens/s"},
     ),
     locate=(r"completed step: \d+, seconds: ",),
     example="completed step: 40, seconds: 5.402, TFLOP/s/device: 140.1, Tokens/s/device: 9098.1,"
@@ -138,6 +145,9 @@ _INTERNEVO = line_format(
             rf"loss=(?<=[, ]loss=)(?P<loss>{NUMBER})",
             rf"tgs \(tokens/gpu/second\)=(?P<rate>{NUMBER})",
             rf"loss_scale=(?P<loss_scale>{NUMBER})",
+            # One norm, or one of each group of parameters: the first is the model's.
+            rf"grad_norm=(?:\{{'[^']{{1,60}}': )?(?P<grad_norm>{NUMBER})",
+            rf"inf_nan_skip_batches=(?P<skipped_total>{INTEGER})",
         ),
         {"rate_unit": "tokens/s"},
     ),

@@ -22,8 +22,13 @@ from relume.features.progress.formats.base import (
 def _rate_of_batch(values: dict[str, Any]) -> None:
     """Derive samples per second: a batch that ramps up takes longer and is not slower."""
     batch, seconds = values.pop("_batch_size", None), values.get("step_time_seconds")
-    if batch and seconds and "rate" not in values:
+    tflops = values.pop("_tflops", None)
+    if "rate" in values:
+        return
+    if batch and seconds:
         values["rate"] = batch / seconds
+    elif tflops:
+        values["rate"], values["rate_unit"] = tflops, "TFLOP/s"
 
 
 _MEGATRON = line_format(
@@ -34,9 +39,10 @@ _MEGATRON = line_format(
             rf"per iteration \(ms\):\s*(?P<step_time_ms>{NUMBER})",
             rf"per iteration \(s\):\s*(?P<step_time_seconds>{NUMBER})",
             rf"samples(?: per second|/sec):\s*(?P<rate>{NUMBER})",
+            rf"TFLOPs?(?:/s/GPU\))?:\s*(?P<tflops>{NUMBER})",
             rf"global batch size:\s*(?P<batch_size>{INTEGER})",
             rf"number of nan iterations:\s*(?P<nan_count>{INTEGER})",
-            rf"\| (?:lm[ -])?loss(?: value)?:\s*(?P<loss>{NUMBER})",
+            rf"\| (?:lm[ _-])?loss(?: value)?:\s*(?P<loss>{NUMBER})",
             rf"loss scale:\s*(?P<loss_scale>{NUMBER})",
             rf"grad norm:\s*(?P<grad_norm>{NUMBER})",
             rf"number of skipped iterations:\s*(?P<skipped>{INTEGER})",
@@ -59,6 +65,7 @@ _M4 = line_format(
             rf"elapsed time:\s*(?P<elapsed>{CLOCK})",
             rf"per_token_loss:\s*(?P<loss>{NUMBER})",
             rf"loss_scale:\s*(?P<loss_scale>{NUMBER})",
+            rf"grad_norm:\s*(?P<grad_norm>{NUMBER})",
         ),
     ),
     locate=(r"iteration:\s*\d+/\d+\s+\d+%",),

@@ -10,7 +10,19 @@ from io import TextIOWrapper
 import typer
 
 from relume import __version__
-from relume.cli import bench, config, control, demo, diagnose, rules, serve, watchdog
+from relume.cli import (
+    backtest,
+    bench,
+    config,
+    control,
+    demo,
+    diagnose,
+    lake,
+    rules,
+    scan,
+    serve,
+    watchdog,
+)
 from relume.cli.output import say
 from relume.errors import RelumeError
 
@@ -27,10 +39,13 @@ app = typer.Typer(
 )
 app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
+app.command("scan")(scan.scan)
+app.command("backtest")(backtest.backtest)
 app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
+app.add_typer(lake.app, name="lake")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 
@@ -61,7 +76,8 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except RelumeError as error:
-        say(error)
+        for message in error.listed or (error,):
+            say(message)
         sys.exit(error.exit_code)
     except OSError as error:
         what = f"cannot use {error.filename}" if error.filename else "cannot write the output"

@@ -34,6 +34,16 @@ StoreOption = Annotated[
         help="Folder for the result; [benchmarks] results_folder if left out.",
     ),
 ]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        parser=named_path,
+        metavar="FOLDER",
+        help="New folder for the data set.",
+        show_default=False,
+    ),
+]
 ResultsOption = Annotated[
     Path,
     typer.Option(
@@ -86,6 +96,57 @@ def run(
         _print_table(result)
     say(f"stored in {path}")
     raise typer.Exit(0 if result.passed else 1)
+
+
+@app.command("dataset")
+def dataset(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    *,
+    data: DataOption = None,
+    out: OutOption = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the corpora.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a data set for `relume backtest` of the recorded corpus NAME.
+
+    Its logs stay where they are; those that are made of a recording are written into --out.
+    """
+    from relume.benchmarks.corpora.registry import CORPORA, find
+    from relume.errors import InputError
+
+    if list_names:
+        if as_json:
+            _print_json({"corpora": [{"name": c.name, "what": c.what} for c in CORPORA]})
+            return
+        for corpus in CORPORA:
+            typer.echo(f"{corpus.name:<15} {corpus.what}\n{'':<15} data: {corpus.data}")
+        return
+    if name is None or data is None or out is None:
+        given = {"NAME": name, "--data": data, "--out": out}
+        raise InputError(
+            "relume bench dataset",
+            found=f"no {' and no '.join(what for what, value in given.items() if value is None)}",
+            expected="NAME --data FOLDER --out FOLDER",
+            hint="see relume bench dataset --list",
+        )
+    made = find(name).write(data, out)
+    entries = list(made.attempts())
+    facts = {
+        "name": made.header.name,
+        "hash": made.digest(),
+        "origin": made.header.origin.value,
+        "folder": str(out),
+        "attempts": len(entries),
+        "labelled": sum(entry.incidents is not None for entry in entries),
+        "incidents": sum(len(entry.incidents or ()) for entry in entries),
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    typer.echo(
+        f"{facts['name']} ({facts['hash']}), {facts['origin']}: {facts['attempts']} attempts, "
+        f"{facts['labelled']} labelled, {facts['incidents']} incidents, in {out}"
+    )
 
 
 @app.command("table")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from relume.errors import InputError
     from relume.serve.offline import Analyzer, Diagnosed
+    from relume.verdict import Verdict
 
 EXIT_FINE = 0
 EXIT_FINDING = 1
@@ -167,7 +168,8 @@ def _diagnose_cases(
 
     for case in read_cases(path):
         if isinstance(case, CaseRecord):
-            yield case_record(analyzer.diagnose_lines(case.id, case.text))
+            verdict = analyzer.diagnose_lines(case.id, case.text)
+            yield case_record(verdict) | _fingerprint(verdict)
         else:
             refused.add(case)
 
@@ -175,7 +177,15 @@ def _diagnose_cases(
 def _record(result: Diagnosed) -> dict[str, object]:
     from relume.records import verdict_record
 
-    return verdict_record(result.verdict) | result.skipped.record()
+    verdict = result.verdict
+    return verdict_record(verdict) | _fingerprint(verdict) | result.skipped.record()
+
+
+def _fingerprint(verdict: Verdict) -> dict[str, object]:
+    """What tells that the same failure came again; null without a failure."""
+    from relume.models.policy.fingerprint import fingerprint
+
+    return {"fingerprint": fingerprint(verdict) if verdict.kind.is_failure else None}
 
 
 def _write_document(verdicts: list[dict[str, object]]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relume.cli.options import JsonOption, RulesOption, named_path
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say_all
 from relume.records import SCHEMA_VERSION
 
@@ -50,16 +50,19 @@ def list_rules(
     family: FamilyOption = None,
     role: RoleOption = None,
     rules: RulesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the rules: what each recognises, whom it blames, whether a retry helps.
+    """List the rules: what each recognises, whom it blames, whether a retry helps, its file.
 
-    A table on a terminal, lines of tab-separated fields elsewhere.
+    Those of the configuration's `rules.folders` are among them. A table on a terminal, lines of
+    tab-separated fields elsewhere.
     """
-    from relume.models.signatures.loader import load_catalogue
+    from relume.config import load_config
     from relume.models.signatures.rule import Role
+    from relume.serve.configured import load_rules
 
-    catalogue = load_catalogue(rules or [])
+    catalogue = load_rules(load_config(config).settings, rules or [])
     chosen = list(catalogue.signatures)
     if family is not None:
         _known("--family", family, {rule.category for rule in chosen})
@@ -124,13 +127,13 @@ def _known(option: str, value: str, values: Iterable[str]) -> None:
         )
 
 
-_COLUMNS = ("id", "family", "role", "domain", "retry", "exclude", "summary")
+_COLUMNS = ("id", "family", "role", "domain", "retry", "exclude", "origin", "summary")
 
 
 def _cells(rule: Signature) -> tuple[str, ...]:
     return (
         *(rule.id, rule.category, rule.role.value, rule.domain.value),
-        *(rule.retry.value, rule.exclude.value, rule.summary),
+        *(rule.retry.value, rule.exclude.value, rule.origin, rule.summary),
     )
 
 

@@ -27,6 +27,8 @@ ENDED_STATES = frozenset(
     }
 )
 """States of an attempt that is over and has no successor (yet)."""
+UNKNOWN_STATE = "UNKNOWN"
+"""Our word for an attempt that is over and of whose end the scheduler says nothing (any more)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,46 @@ LINES: tuple[tuple[str, dict[str, object]], ...] = (
             " samples/sec: 20.5 | iteration      100/  320000 | elapsed time per iteration (ms): 3121.0 |"
             " learning rate: 6.0E-06 | approx flops per GPU: 60.1TFLOPS | lm_loss: 9.1E+00 |"
         ),
-        {"step": 100, "rate": 20.5, "step_time_seconds": 3.121},
+        {"step": 100, "rate": 20.5, "step_time_seconds": 3.121, "loss": 9.1},
+    ),
+    (
+        (
+            "3: [2025-01-02 03:04:05] iteration       50/     900 | elapsed time per iteration (ms):"
+            " 2010.5 | throughput per GPU (TFLOP/s/GPU): 410.2 | lm loss: 8.1E+00 |"
+        ),
+        {"step": 50, "rate": 410.2, "rate_unit": "TFLOP/s", "step_time_seconds": 2.0105},
+    ),
+    (
+        (
+            "iteration:   400/90000   0% | elapsed time: 01:10:00 | per_token_loss: 4.1 | lr: 1.0E-06"
+            " | grad_norm: 0.92 | fwd_bwd_time: 3100.5 | num_opt_steps: 400 |"
+        ),
+        {"format": "m4", "step": 400, "elapsed_seconds": 4200.0, "loss": 4.1, "grad_norm": 0.92},
+    ),
+    ("    optim/total grad norm=1.318", {"format": "olmo", "step": None, "grad_norm": 1.318}),
+    (
+        (
+            "completed step: 80, seconds: 3.125, TFLOP/s/device: 201.7, Tokens/s/device: 5242.9,"
+            " loss: 4.112"
+        ),
+        {"format": "maxtext", "rate": 5242.9, "rate_unit": "tokens/s", "loss": 4.112},
+    ),
+    (
+        "completed step: 80, seconds: 3.125, TFLOP/s: 36.1, loss: 4.112",
+        {"format": "maxtext", "rate": None, "rate_unit": "", "step_time_seconds": 3.125},
+    ),
+    (
+        (
+            "2024-02-03 04:05:06,789\tINFO train.py:317 in record_current_batch_training_metrics --"
+            " tflops=170.9,step=31,loss=7.25,tgs (tokens/gpu/second)=3900.5,lr=3e-06,loss_scale=32768.0,"
+            "grad_norm={'0_default': 2.75, '1_norm': 0.1},micro_num=4,inf_nan_skip_batches=3"
+        ),
+        {"step": 31, "loss": 7.25, "grad_norm": 2.75, "skipped_total": 3, "rate": 3900.5},
+    ),
+    ("tflops=170.9,step=32,loss=nan,grad_norm=1.5,inf_nan_skip_batches=0", {"grad_norm": 1.5}),
+    (
+        "2|31|Loss: 1.4021:   8%|\u2589         | 31/400 [01:10<13:53,  2.26s/it]",
+        {"format": "tqdm", "step": 31, "total": 400, "loss": 1.4021, "phase": "train"},
     ),
     (
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relume.features.progress.regular import goes_on_after, last_work
+from relume.features.progress.regular import goes_on_after, is_waiting, last_work
 
 
 def numbered(words: str, count: int, *, begin: int = 0) -> list[tuple[int, str]]:
@@ -58,3 +58,9 @@ def test_lines_that_begin_with_the_failure_are_its_report() -> None:
 def test_where_the_past_is_lost_a_growing_number_is_enough() -> None:
     assert goes_on_after(numbered("row {n}", 30, begin=500), 10)
     assert not goes_on_after(numbered("the job runs", 30, begin=500), 10)
+
+
+def test_only_the_beginning_of_a_line_says_that_its_printer_waits() -> None:
+    assert is_waiting("2026-03-02 03:00:00 Heartbeat of rank 4")
+    assert not is_waiting("GET /weights 200")
+    assert not is_waiting("x" * 300 + "waiting")

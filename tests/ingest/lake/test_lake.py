@@ -32,7 +32,7 @@ from relume.ingest.lake import (
     Landing,
     LineBatch,
     MissingSegmentError,
-    writer,
+    buffers,
 )
 from relume.ingest.lake.columns import LINE_SCHEMA
 from relume.ingest.lake.files import checksum
@@ -152,7 +152,7 @@ def test_parsed_and_plain_lines_share_a_table_in_order(lake: LakeWriter, folder:
 
 
 def test_a_large_commit_waits_on_disk_unseen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "FLUSH_BYTES", 100)
+    monkeypatch.setattr(buffers, "FLUSH_BYTES", 100)
     landings: list[Landing] = []
     for number in range(20):
         landings += [

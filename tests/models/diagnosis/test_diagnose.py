@@ -10,6 +10,7 @@ from making import LOG, make_episode, make_hit, make_signature
 from relume.features.progress.assess import ProgressState
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import Episode, SchedulerFacts
+from relume.models.diagnosis.missing import JOB_LOG, KERNEL_LOG
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
 from relume.verdict import Domain, Kind, Retry
@@ -33,6 +34,44 @@ def in_state(state: str, **changes: object) -> Episode:
     for name, value in changes.items():
         setattr(episode, name, value)
     return episode
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "cause", "domain", "operation"),
+    [
+        ("FAILED", Kind.CRASH, None, Domain.UNKNOWN, "RESTART"),
+        ("NODE_FAIL", Kind.CRASH, None, Domain.HARDWARE, "RESTART"),
+        ("OUT_OF_MEMORY", Kind.CRASH, None, Domain.WORKLOAD, "RESTART"),
+        ("BOOT_FAIL", Kind.CRASH, "node_boot_failure", Domain.HARDWARE, "RESTART"),
+        ("TIMEOUT", Kind.CRASH, "time_limit", Domain.SCHEDULER, "OBSERVE"),
+        ("DEADLINE", Kind.CRASH, "deadline", Domain.SCHEDULER, "OBSERVE"),
+        ("PREEMPTED", Kind.CRASH, "preempted", Domain.SCHEDULER, "OBSERVE"),
+        ("CANCELLED", Kind.CRASH, "cancelled", Domain.SCHEDULER, "OBSERVE"),
+        ("COMPLETED", Kind.BENIGN, None, Domain.UNKNOWN, "OBSERVE"),
+        ("RUNNING", Kind.UNKNOWN, None, Domain.UNKNOWN, "OBSERVE"),
+        ("PENDING", Kind.UNKNOWN, None, Domain.UNKNOWN, "OBSERVE"),
+    ],
+)
+def test_a_record_without_any_log_names_no_cause_and_the_log_is_missing(
+    state: str, kind: Kind, cause: str | None, domain: Domain, operation: str
+) -> None:
+    verdict = diagnose(in_state(state, forms=frozenset(), files=()))
+    assert (verdict.kind, verdict.cause, verdict.domain) == (kind, cause, domain)
+    assert (verdict.operation, verdict.exclude_nodes) == (operation, ())
+    assert not verdict.culprit
+    assert verdict.missing_evidence[0] == JOB_LOG
+    assert (KERNEL_LOG in verdict.missing_evidence) == (kind is Kind.CRASH)
+    assert (verdict.confidence < 0.7) == (kind is Kind.CRASH and cause is None)
+
+
+def test_a_kernel_that_tells_why_leaves_the_log_missing() -> None:
+    episode = make_episode(make_hit(LOST, 3, node="gpu-a01", stream="kernel"))
+    episode.scheduler = SchedulerFacts("FAILED", nodes=("gpu-a01",))
+    episode.forms = frozenset({"kernel"})
+    verdict = diagnose(episode)
+    assert (verdict.kind, verdict.rule) == (Kind.CRASH, "lost")
+    assert JOB_LOG in verdict.missing_evidence
+    assert KERNEL_LOG not in verdict.missing_evidence
 
 
 def test_a_verdict_below_the_threshold_abstains_and_accuses_nobody() -> None:

@@ -32,6 +32,7 @@ def test_wrong_samples_fail(write_rules: Write, make_rule: Make, engine: str) ->
     path = write_rules(
         make_rule(
             verify="'off the'",
+            captures=None,
             positive=["nothing here", "GPU has fallen off", "GPU has fallen off the bus é"],
             negative=["é GPU has fallen off the wagon", "fine"],
         )
@@ -42,7 +43,7 @@ def test_wrong_samples_fail(write_rules: Write, make_rule: Make, engine: str) ->
         (True, True, "GPU has fallen off"),
         (False, True, "é GPU has fallen off the wagon"),
     ]
-    assert [checks.describe_failure(f).split(": ")[1] for f in failures] == [
+    assert [checks.describe_failure(f).split(": ")[2] for f in failures] == [
         "positive sample is not found by any pattern",
         "positive sample is located but verify turns it down",
         "negative sample is hit",
@@ -50,7 +51,9 @@ def test_wrong_samples_fail(write_rules: Write, make_rule: Make, engine: str) ->
 
 
 def test_a_sample_is_not_hit_by_its_neighbour(write_rules: Write, make_rule: Make) -> None:
-    path = write_rules(make_rule(patterns=[r"GPU\s+gone"], positive=["x GPU", "gone"]))
+    path = write_rules(
+        make_rule(patterns=[r"GPU\s+gone"], captures=None, positive=["x GPU", "gone"])
+    )
     assert len(check(path).failures) == 2
 
 
@@ -67,7 +70,11 @@ def test_overlaps_are_information(write_rules: Write, make_rule: Make) -> None:
 
 def test_the_given_parser_finds_the_message(write_rules: Write, make_rule: Make) -> None:
     path = write_rules(
-        make_rule(verify="'^GPU'", positive=["7: GPU has fallen off", "8: GPU has fallen off"])
+        make_rule(
+            verify="'^GPU'",
+            captures=None,
+            positive=["7: GPU has fallen off", "8: GPU has fallen off"],
+        )
     )
     catalogue = load_catalogue([path], packaged=False)
     assert len(checks.check_catalogue(catalogue).failures) == 2
@@ -81,11 +88,15 @@ def test_the_given_parser_finds_the_message(write_rules: Write, make_rule: Make)
 def test_main_reports_and_exits(
     write_rules: Write, make_rule: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_rules(make_rule(id="'our_failing'", positive=["a", "b"]), make_rule(role="'rot'"))
+    path = write_rules(
+        make_rule(id="'our_failing'", captures=None, positive=["a", "b"]), make_rule(role="'rot'")
+    )
     assert checks.main([str(path)]) == 1
     out = capsys.readouterr().out
     assert "error: " in out
-    assert "fail: our_failing: positive sample is not found by any pattern: a\n" in out
+    assert (
+        f"fail: {path}: rule our_failing: positive sample is not found by any pattern: a\n" in out
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relume.errors import RuleError
+from relume.events import LogLine
 from relume.models.signatures.checks import check_catalogue
+from relume.models.signatures.fields import BadRuleError, FieldError, read_signature
 from relume.models.signatures.loader import load_catalogue, read_rules
-from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
+from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, Tier
+from relume.models.signatures.site import as_site_rule
 from relume.verdict import Domain, Kind, Retry
 
 Write = Callable[..., Path]
@@ -152,7 +158,7 @@ def test_a_rule_that_closes_one_that_is_not_there_is_refused(
     assert {"a", "b"} <= {signature.id for signature in signatures}
     [error] = errors
     assert str(error) == (
-        f"{path}: rule b: field closes; found 'cuda_om'; expected ids of rules "
+        f"{path}: rule b: field closes; found 'cuda_om'; expected ids of other rules "
         "(`relume rules list` shows them); did you mean 'cuda_oom'?"
     )
 
@@ -180,7 +186,10 @@ def test_a_clash_names_both_files(write_rules: Write, make_rule: Make) -> None:
     path = write_rules(make_rule(id="'cuda_oom'"))
     _, errors = read_rules([path])
     [message] = [str(error) for error in errors if str(path) in str(error)]
-    assert "rule cuda_oom: field id; found the same id in catalogue/cuda.toml" in message
+    assert (
+        "rule cuda_oom: field id; found the same id in <relume>/cuda.toml; expected an id"
+        in message
+    )
 
 
 def test_reads_on_after_an_error_and_counts_the_rest(write_rules: Write, make_rule: Make) -> None:
@@ -190,8 +199,11 @@ def test_reads_on_after_an_error_and_counts_the_rest(write_rules: Write, make_ru
     signatures, errors = read_rules([path], packaged=False)
     assert [signature.id for signature in signatures] == ["good"]
     assert len(errors) == 2
-    with pytest.raises(RuleError, match="and 1 more error: see `relume rules test`"):
+    with pytest.raises(RuleError) as caught:
         load_catalogue([path], packaged=False)
+    first, *listed = str(caught.value).splitlines()
+    assert first == "2 errors in rules:"
+    assert listed == [f"- {error}" for error in errors]
 
 
 def test_the_hash_covers_meaning_and_nothing_else(write_rules: Write, make_rule: Make) -> None:
@@ -205,7 +217,7 @@ def test_the_hash_covers_meaning_and_nothing_else(write_rules: Write, make_rule:
         content_hash(one),
         content_hash(make_rule(id="'a'", patterns="['other']")),
         content_hash(make_rule(id="'a'", verify="'x'")),
-        content_hash(make_rule(id="'a'", captures=["(?P<gpu>x)"])),
+        content_hash(make_rule(id="'a'", captures=["(?P<gpu>G)"])),
         content_hash(make_rule(id="'a'", retry="'no'")),
         content_hash(make_rule(id="'a'", specificity="51")),
     }
@@ -217,3 +229,172 @@ def test_the_packaged_rules_do_what_their_samples_say() -> None:
     assert report.samples >= 4 * report.rules > 0
     # A check of `verify` needs the prefixes removed: the command line's test does that.
     assert [f for f in report.failures if not (f.expected_hit and f.located)] == []
+
+
+def parse(text: str) -> LogLine:
+    return LogLine(text, 0, 0, "sample")
+
+
+def problems(*paths: Path, packaged: bool = True) -> list[str]:
+    """Load site rules with their samples; return each problem of the one message."""
+    with pytest.raises(RuleError) as caught:
+        load_catalogue(paths, packaged=packaged, parse_line=parse)
+    first, *listed = str(caught.value).splitlines()
+    return [line.removeprefix("- ") for line in listed] or [first]
+
+
+def test_every_problem_is_in_one_message(write_rules: Write, make_rule: Make) -> None:
+    one = write_rules(make_rule(rolle="'root'", domain="'hard'", negative=None), name="a.toml")
+    two = write_rules(
+        make_rule(id="'cuda_oom'"),
+        make_rule(patterns="['x*', 'y', 'z(?=.)']", captures=["(?P<host>.)", "(?P<gpus>.)", "("]),
+        name="b.toml",
+    )
+    three = write_rules(make_rule(positive=["GPU PCI:1", "no such words"]), name="c.toml")
+    found = problems(one, two, three, one.parent / "gone.toml")
+    assert [line.split("; ")[0] for line in found] == [
+        f"{one}: rule gpu_gone: field rolle",
+        f"{one}: rule gpu_gone: field negative",
+        f"{one}: rule gpu_gone: field domain",
+        f"{two}: rule cuda_oom: field id",
+        *[f"{two}: rule gpu_gone: field patterns"] * 2,
+        *[f"{two}: rule gpu_gone: field captures"] * 3,
+        f"{one.parent}/gone.toml: can't be read",
+        f"{three}: rule gpu_gone: positive sample is not found by any pattern: GPU PCI:1",
+        f"{three}: rule gpu_gone: positive sample is not found by any pattern: no such words",
+    ]
+
+
+def test_samples_are_run_only_when_asked(write_rules: Write, make_rule: Make) -> None:
+    path = write_rules(make_rule(negative=["fine", "GPU has fallen off the wall"]))
+    assert load_catalogue([path], packaged=False).signatures
+    [problem] = problems(path, packaged=False)
+    assert problem.startswith(f"{path}: rule gpu_gone: negative sample is hit")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"verify": r"'(G)PU\1'"}, "verify; found '(G)PU\\\\1'"),
+        ({"verify": "'GPU(?=.)'"}, "verify; found 'GPU(?=.)'"),
+        ({"captures": ["(?P<gpu>[0-9a-f]{1,2000})"]}, "captures; found"),
+        ({"captures": ["gpu (?P<gpu>\\d)"]}, "captures; found 'gpu (?P"),
+        ({"captures": ["(?P<gpu>[^\\s\\S])"]}, "captures; found"),
+        ({"patterns": ["GPU", "a$b"]}, "patterns; found a refusal by Hyperscan"),
+    ],
+)
+def test_a_site_rule_that_can_not_run_is_refused(
+    write_rules: Write, make_rule: Make, changes: dict[str, str | list[str]], says: str
+) -> None:
+    path = write_rules(make_rule(**changes))
+    [problem] = problems(path, packaged=False)
+    assert problem.startswith(f"{path}: rule gpu_gone: field {says}")
+    assert "expected" in problem
+
+
+def test_an_override_takes_the_place_of_the_packaged_rule(
+    write_rules: Write, make_rule: Make
+) -> None:
+    path = write_rules(make_rule(id="'cuda_oom'", override="true"))
+    catalogue = load_catalogue([path])
+    assert catalogue.by_id["cuda_oom"].summary == "The GPU is gone."
+    assert catalogue.by_id["cuda_oom"].origin == str(path)
+    assert len(catalogue.signatures) == len(load_catalogue().signatures)
+
+
+def test_an_override_is_of_a_packaged_rule_and_once(write_rules: Write, make_rule: Make) -> None:
+    one = write_rules(make_rule(id="'cuda_oom'", override="true"), name="a.toml")
+    two = write_rules(
+        make_rule(id="'cuda_oom'", override="true"),
+        make_rule(id="'cuda_omm'", override="true"),
+        make_rule(id="'other'", override="false"),
+        name="b.toml",
+    )
+    found = problems(one, two)
+    assert [line.split("; ")[:2] for line in found] == [
+        [f"{two}: rule cuda_oom: field id", f"found the same id in {one}"],
+        [f"{two}: rule cuda_omm: field override", "found no packaged rule of this id"],
+        [f"{two}: rule other: field override", "found false"],
+    ]
+    assert "did you mean 'cuda_oom'?" in found[1]
+
+
+def test_the_way_to_override_is_told(write_rules: Write, make_rule: Make) -> None:
+    [problem] = problems(write_rules(make_rule(id="'cuda_oom'")))
+    assert problem.endswith(
+        "rename the rule, or put it in the place of the packaged one with override = true"
+    )
+
+
+@pytest.mark.parametrize("name", ["no_such_rule", "gpu_gone"])
+def test_a_rule_refines_another_one(write_rules: Write, make_rule: Make, name: str) -> None:
+    [problem] = problems(write_rules(make_rule(refines=f"'{name}'")), packaged=False)
+    assert f"field refines; found '{name}'; expected ids of other rules" in problem
+    known = write_rules(make_rule(refines="'cuda_oom'"))
+    assert load_catalogue([known]).by_id["gpu_gone"].refines == "cuda_oom"
+
+
+def test_a_file_that_is_named_twice_is_read_once(write_rules: Write, make_rule: Make) -> None:
+    path = write_rules(make_rule())
+    catalogue = load_catalogue([path, path.parent, path], packaged=False)
+    assert len(catalogue.signatures) == 1
+
+
+def test_a_folder_of_any_name_is_a_site_s(
+    write_rules: Write, make_rule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_rules(make_rule(id="'cuda_oom'")).parent / "catalogue"
+    folder.mkdir()
+    (folder.parent / "site.toml").rename(folder / "cuda.toml")
+    monkeypatch.chdir(folder.parent)
+    [problem] = problems(Path("catalogue"))
+    assert problem.startswith("catalogue/cuda.toml: rule cuda_oom: field id")
+
+
+ENTRY = {
+    "id": "gpu_gone",
+    "role": "root",
+    "tier": "hardware",
+    "kind": "crash",
+    "domain": "hardware",
+    "retry": "yes",
+    "summary": "The GPU is gone.",
+    "patterns": ["GPU has fallen off"],
+    "captures": ["PCI:(?P<gpu>[0-9a-f:]+)"],
+    "positive": ["GPU has fallen off", "PCI:1b: GPU has fallen off"],
+    "negative": ["fell off the table", "GPU has not fallen"],
+    "source": "NVRM",
+}
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=12),
+        st.sampled_from(
+            ["root", "never", "(a+)+", "(?P<gpu>x", "a{1,9999}", "$x", "[", "x*", "\\1"]
+        ),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    changes=st.dictionaries(
+        st.sampled_from([*(f.name for f in fields(Signature)), "rolle", ""]), VALUES, max_size=4
+    )
+)
+def test_whatever_a_rule_holds_is_told_as_a_problem(
+    changes: dict[str, object],
+) -> None:
+    entry = ENTRY | changes
+    problems: tuple[FieldError, ...] = ()
+    try:
+        as_site_rule(read_signature(entry, "site"))
+    except BadRuleError as error:
+        problems = error.problems
+        assert problems
+    assert {problem.name for problem in problems} <= {*entry}
+    assert all(problem.found for problem in problems)

@@ -35,7 +35,10 @@ def test_verify_sees_the_message_only(write_rules: Write, make_rule: Make) -> No
 
 def test_captures_see_the_whole_text(write_rules: Write, make_rule: Make) -> None:
     path = write_rules(
-        make_rule(captures=[r"^(?P<node>\w+):", r"rank (?P<rank>\d+)(?: pid (?P<pid>\d+))?"])
+        make_rule(
+            captures=[r"^(?P<node>\w+):", r"rank (?P<rank>\d+)(?: pid (?P<pid>\d+))?"],
+            positive=["gpu1: rank 3: GPU has fallen off", "GPU has fallen off"],
+        )
     )
     [hit] = match(path, "gpu7: rank 12 is gone", [0], message_start=6)
     assert hit.captures == {"node": "gpu7", "rank": "12"}
@@ -44,7 +47,12 @@ def test_captures_see_the_whole_text(write_rules: Write, make_rule: Make) -> Non
 def test_the_first_expression_that_matched_gives_the_group(
     write_rules: Write, make_rule: Make
 ) -> None:
-    path = write_rules(make_rule(captures=["on (?P<node>b.)", "on (?P<node>a.)", "(?P<node>c.)"]))
+    path = write_rules(
+        make_rule(
+            captures=["on (?P<node>b.)", "on (?P<node>a.)", "(?P<node>c.)"],
+            positive=["GPU has fallen off on b1", "c1: GPU has fallen off on a1"],
+        )
+    )
     [hit] = match(path, "c1 on a1", [0])
     assert hit.captures == {"node": "a1"}
 
@@ -64,7 +72,7 @@ def test_no_pattern_no_hit(write_rules: Write, make_rule: Make) -> None:
 
 
 def test_the_far_end_of_a_line_is_not_read(write_rules: Write, make_rule: Make) -> None:
-    path = write_rules(make_rule(verify="'end'", captures=["on (?P<node>n1)"]))
+    path = write_rules(make_rule(verify="'end'", captures=["(?P<node>n1)"], positive=["n1", "n1 "]))
     far = " " * READ_CHARACTERS
     assert match(path, far + "end", [0]) == []
     [hit] = match(path, "end" + far + "on n1", [0])

@@ -10,7 +10,7 @@ from relume.events import SourceStatus
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.tailing.opening import open_trusted
 from relume.serve.live.follow import JobLogs, job_paths
-from relume.serve.live.judge import LOG_ENDED, log_source
+from relume.serve.live.naming import LOG_ENDED, log_source
 from relume.verdict import Health
 
 SECOND = 1_000_000

@@ -10,7 +10,8 @@ from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.writer import LakeWriter
-from relume.serve.live.judge import LOG_ENDED, Judge, log_source
+from relume.serve.live.judge import Judge
+from relume.serve.live.naming import LOG_ENDED, log_source
 from relume.serve.live.watch import MICROSECONDS
 from relume.serve.offline import Analyzer
 from relume.verdict import Health

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controlling import SECOND, T0
 from living import Live
 from relume.advice import Mode, comparable
+from relume.errors import InputError
+from relume.ingest.lake import LakeWriter
 from relume.serve.ledger import Milestone
+from relume.serve.live.session import Session
 
 SECONDS = T0 // SECOND
 FIRST, SECOND_TRY = f"{SECONDS}.0", f"{SECONDS}.1"
@@ -413,7 +418,7 @@ def whole_story(live: Live, *, restarts: bool) -> None:
     pause()
     live.tell(live.runs(1, submit_time=began, start_time=began))
     live.train(5)
-    live.write("[rank0]: ValueError: loss is not finite")
+    live.write("[rank0]: ValueError: the shapes do not match")
     live.tick()
     pause()
     live.tell(live.held(2))
@@ -494,3 +499,13 @@ def test_the_time_in_which_nobody_looked_is_no_hang(live: Live) -> None:
     live.tell(live.job())
     live.tick(290)
     assert live.advice() == []
+
+
+def test_a_lake_of_recordings_is_refused(live: Live) -> None:
+    live.session.close()
+    recordings = replace(live.around, lake=live.path / "recordings")
+    with LakeWriter(recordings.lake) as lake:
+        lake.commit({"import log /a.log": "{}"})
+    with pytest.raises(InputError, match="recordings that `relume lake import` brought"):
+        Session(recordings)
+    LakeWriter(recordings.lake).close()  # it was let go of

@@ -10,6 +10,7 @@ from relume.advice import Advice, Operation
 from relume.identity import AttemptId
 from relume.ingest.blocks import BlockAssembler
 from relume.ingest.loglines import LineParser
+from relume.models.diagnosis.missing import JOB_LOG
 from relume.models.policy.view import PastAttempt
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.watch import (
@@ -118,6 +119,35 @@ def test_a_failure_after_one_that_was_taken_back_gets_its_advice() -> None:
     story.watch.note_landed()
     story.pass_time(3)
     assert operations(story)[2:] == [(3, "RESTART", True)]
+
+
+@pytest.mark.parametrize("state", ["FAILED", "OUT_OF_MEMORY"])
+def test_a_failure_without_any_log_is_restarted_and_nobody_excluded(state: str) -> None:
+    story = Story()
+    story.pass_time(5)
+    story.end(state)
+    story.pass_time(15)
+    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
+    for advice in story.advice:
+        assert (advice.kind, advice.cause, advice.exclude_nodes) == (Kind.CRASH, None, ())
+        assert advice.missing_evidence[0] == JOB_LOG
+        assert advice.confidence < 0.7
+
+
+def test_without_a_log_too_the_tries_come_to_an_end() -> None:
+    past = [PastAttempt(count, f"failure {count}", None, None) for count in range(5)]
+    story = Story(history=tuple(past))
+    story.end("FAILED")
+    story.pass_time(15)
+    assert operations(story)[-1] == (2, "STOP", True)
+
+
+@pytest.mark.parametrize("state", ["NODE_FAIL", "TIMEOUT", "PREEMPTED", "CANCELLED", "COMPLETED"])
+def test_without_a_log_the_schedulers_own_ends_are_left_alone(state: str) -> None:
+    story = Story()
+    story.end(state)
+    story.pass_time(15)
+    assert {operation for _, operation, _ in operations(story)} <= {"OBSERVE"}
 
 
 def test_an_end_has_its_own_time_to_settle() -> None:

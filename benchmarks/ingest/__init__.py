@@ -1,0 +1,1 @@
+"""Bench `ingest`: a large recording into a lake, and a small one killed again and again."""

@@ -1,0 +1,26 @@
+"""Room on the disk for what a bench makes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from relume.errors import InputError
+
+
+def require_room(bench: str, folder: Path, wanted: int) -> None:
+    """Refuse to begin without so many bytes of free disk.
+
+    Raises
+    ------
+    InputError
+        When there is less.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < wanted:
+        raise InputError(
+            f"bench {bench} in {folder}",
+            found=f"{free / 1e9:.1f} GB of free disk",
+            expected=f"{wanted / 1e9:.1f} GB",
+            hint="set TMPDIR to a folder with more room",
+        )

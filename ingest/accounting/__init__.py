@@ -1,0 +1,1 @@
+"""Slurm's accounting: what `sacct -P` prints as rows, attempts and events."""

@@ -1,0 +1,1 @@
+"""What is said of nodes (sinfo, slurmctld's log, accounting), as `NodeEvent`s."""

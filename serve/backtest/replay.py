@@ -1,0 +1,128 @@
+"""One unit through the judge of the live service, second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from relume.advice import Advice
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.events import Tick
+from relume.ingest.lake.batches import Landing
+from relume.serve.backtest.attempt import Extent
+from relume.serve.backtest.logs import SOURCE, Timed
+from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.timeline import unit_landings
+from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
+from relume.serve.live.watch import AttemptWatch, WatchSettings
+from relume.serve.offline import Analyzer
+from relume.verdict import Verdict
+
+TICK = MICROSECONDS_PER_SECOND
+MAX_TICK = int(BLIND_SECONDS) * TICK
+"""Ticks further apart would say that nobody looked."""
+MAX_SILENCE = 2 * 24 * 3600 * MICROSECONDS_PER_SECOND
+"""How long the clock goes on without a landing. Whatever hangs was found long before; a line whose
+clock is years ahead must not cost years of seconds. The judge then takes that nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Advice, and the verdict from which it was made."""
+
+    advice: Advice
+    verdict: Verdict | None
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of one attempt of a unit.
+
+    `verdict` is that on everything seen, null for an attempt that was never looked at; steps are
+    null where none were shown.
+    """
+
+    extent: Extent = field(default_factory=Extent)
+    findings: list[Finding] = field(default_factory=list)
+    verdict: Verdict | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+
+
+def replay_unit(
+    unit: Unit, analyzer: Analyzer, settings: WatchSettings, zone: str
+) -> dict[str, Replayed]:
+    """Replay a unit and return what came of each of its attempts, by attempt.
+
+    Holds what a live service holds of the attempts that run at the same time, and a block of each
+    of their logs.
+    """
+    results = {source.entry.attempt: Replayed() for source in unit.attempts}
+
+    def over(watch: AttemptWatch) -> None:
+        result = results[str(watch.attempt)]
+        result.verdict = watch.full_verdict()
+        result.first_step, result.last_step = watch.steps
+
+    judge = Judge(analyzer, settings, zone, retired=over)
+    extents = {name: result.extent for name, result in results.items()}
+    cluster = unit.attempts[0].run.cluster
+    for landing in ticked(unit_landings(unit, zone, extents), judge, cluster):
+        for advice in judge.take(landing):
+            watch = judge.watches.get(advice.attempt)
+            verdict = results[advice.attempt].verdict if watch is None else watch.verdict
+            results[advice.attempt].findings.append(Finding(advice, verdict))
+    for watch in judge.watches.values():  # still running when the recording ended
+        over(watch)
+    return results
+
+
+def ticked(timed: Iterable[Timed], judge: Judge, cluster: str) -> Iterator[Landing]:
+    """Yield landings with a tick after each whole second in which an attempt is watched.
+
+    A tick tells that all before it have landed, so it comes after those of its own time. While
+    nothing can change but the time (`Judge.next_change`), ticks are as far apart as they may be.
+    After the last landing the clock goes on until nothing is watched any more, `LINGER_SECONDS` at
+    most.
+
+    Parameters
+    ----------
+    timed
+        Landings in the order of their times.
+    judge
+        Who takes them.
+    cluster
+        Whose clock it is.
+    """
+    following = now = 0
+    for time, landing in timed:
+        end = min(time, now + MAX_SILENCE)
+        while judge.watches and following < end:
+            yield _tick(following, cluster)
+            following = min(_next(judge, following), max(following + TICK, _whole(time)))
+        if not judge.watches or end < time:
+            following = _whole(time)
+        now = time
+        yield landing
+    end = now + int(LINGER_SECONDS * TICK)
+    while judge.watches and following <= end:
+        yield _tick(following, cluster)
+        following += TICK
+
+
+def _next(judge: Judge, now: int) -> int:
+    """When the next tick is due after the one of `now`."""
+    change = judge.next_change(now)
+    far = now + MAX_TICK
+    if change is not None:
+        far = min(far, change // TICK * TICK)
+    return max(far, now + TICK)
+
+
+def _tick(time: int, cluster: str) -> Tick:
+    return Tick(event_time=time, observed_at=time, cluster=cluster, source=SOURCE)
+
+
+def _whole(time: int) -> int:
+    """The first whole second at or after a time."""
+    return -(-time // TICK) * TICK

@@ -1,0 +1,224 @@
+"""What a backtest found, unit by unit: on disk as it goes, so that it can be gone on with."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from relume.advice import Advice
+from relume.errors import InputError
+from relume.serve.backtest.replay import Replayed
+from relume.serve.backtest.sources import Unit
+from relume.verdict import Locator, Verdict
+
+FORMAT = 1
+ABOUT_FILE = "backtest.json"
+RESULTS_FILE = "results.jsonl"
+
+
+class AdviceResult(msgspec.Struct, frozen=True):
+    """Advice as the ledger would have it, and whom the verdict suspected."""
+
+    advice: dict[str, Any]
+    nodes: list[str]
+    ranks: list[int]
+
+
+class AttemptResult(msgspec.Struct, frozen=True):
+    """What came of one attempt. Times are UTC microseconds, null without any clock.
+
+    `verdict` has kind, cause, domain, rule and confidence of the verdict on everything. `logs`
+    counts the logs that were read, `missing` names those that could not be, or not as they are, and
+    `skipped` counts what was left out of the others.
+    """
+
+    attempt: str
+    title: str
+    run: str
+    start: int | None
+    end: int | None
+    nodes: int | None
+    state: str | None
+    advice: list[AdviceResult]
+    verdict: dict[str, Any] | None
+    first_step: int | None
+    last_step: int | None
+    logs: int
+    missing: list[str]
+    skipped: dict[str, int]
+
+
+class UnitResult(msgspec.Struct, frozen=True):
+    """What came of the attempts of one unit."""
+
+    unit: str
+    attempts: list[AttemptResult]
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a backtest was run on and with; results of another one don't go with it."""
+
+    data: str
+    digest: str
+    settings: str
+    version: str
+    format: int = FORMAT
+
+
+def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
+    """Return the record of a replayed unit."""
+    results = []
+    for source in unit.attempts:
+        entry, found = source.entry, replayed[source.entry.attempt]
+        is_timed = found.extent.is_timed
+        skipped: dict[str, int] = {}
+        for log in source.logs:
+            for reason, count in log.skipped.items():
+                skipped[reason] = skipped.get(reason, 0) + count
+        results.append(
+            AttemptResult(
+                attempt=entry.attempt,
+                title=entry.title,
+                run=source.run.name,
+                start=found.extent.start if is_timed else None,
+                end=found.extent.end if is_timed else None,
+                nodes=entry.size,
+                state=entry.state,
+                advice=[_advice(one.advice, one.verdict) for one in found.findings],
+                verdict=_verdict(found.verdict),
+                first_step=found.first_step,
+                last_step=found.last_step,
+                logs=found.extent.logs,
+                missing=found.extent.missing or list(source.missing),
+                skipped=skipped,
+            )
+        )
+    return UnitResult(unit.name, results)
+
+
+class Results:
+    """The results of one backtest in a folder, one writer at a time.
+
+    A unit is there whole or not at all: a line that a kill cut short is taken away when the folder
+    is opened again, and its unit is replayed anew.
+
+    Raises
+    ------
+    InputError
+        When the folder holds a backtest of other data, settings or version, or is in use.
+    OSError
+        When it can't be written.
+    """
+
+    def __init__(self, folder: Path, about: About) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / RESULTS_FILE
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._lock(folder)
+            self._require(folder / ABOUT_FILE, about)
+            self.done = self._recover()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def add(self, result: UnitResult) -> None:
+        """Make the result of a unit durable."""
+        line = msgspec.json.encode(result) + b"\n"
+        if os.write(self._descriptor, line) < len(line):
+            raise OSError(f"no room for {self._path}")
+        os.fsync(self._descriptor)
+        self.done.add(result.unit)
+
+    def read(self) -> Iterator[UnitResult]:
+        """Yield all results, in the order in which they were made."""
+        with self._path.open("rb") as stream:
+            for line in stream:
+                yield msgspec.json.decode(line, type=UnitResult)
+
+    def _decoded(self, line: bytes, number: int) -> UnitResult:
+        try:
+            return msgspec.json.decode(line, type=UnitResult)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                f"{self._path} line {number}",
+                found=str(error),
+                expected="a result that `relume backtest` wrote",
+                hint="name another folder with --out, or take the line away",
+            ) from error
+
+    def _lock(self, folder: Path) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"results of a backtest in {folder}",
+                found="another backtest that writes there",
+                expected="a folder of its own for each",
+                hint="wait for it, or name another folder with --out",
+            ) from error
+
+    def _require(self, path: Path, about: About) -> None:
+        """Note what the results are of, or see that they are of the same."""
+        if not path.exists():
+            staged = path.with_suffix(".new")
+            staged.write_bytes(msgspec.json.encode(about))
+            staged.replace(path)
+            return
+        try:
+            known = msgspec.json.decode(path.read_bytes(), type=About)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                f"{path}", found=str(error), expected="what `relume backtest` wrote"
+            ) from error
+        if known != about:
+            fields = (name for name in About.__struct_fields__)
+            differing = [name for name in fields if getattr(known, name) != getattr(about, name)]
+            raise InputError(
+                f"results of a backtest in {path.parent}",
+                found=f"those of other {', '.join(differing)}",
+                expected=f"a backtest of {about.data} with these settings",
+                hint="name another folder with --out, or remove this one",
+            )
+
+    def _recover(self) -> set[str]:
+        done, end = set(), 0
+        with self._path.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                done.add(self._decoded(line, number).unit)
+                end += len(line)
+        os.ftruncate(self._descriptor, end)
+        os.lseek(self._descriptor, end, os.SEEK_SET)
+        return done
+
+
+def _advice(advice: Advice, verdict: Verdict | None) -> AdviceResult:
+    where = Locator() if verdict is None else verdict.culprit
+    nodes = dict.fromkeys((*([where.node] if where.node else ()), *advice.exclude_nodes))
+    ranks = [] if where.rank is None else [where.rank]
+    return AdviceResult(msgspec.to_builtins(advice), list(nodes), ranks)
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    return {
+        "kind": verdict.kind.value,
+        "cause": verdict.cause,
+        "domain": verdict.domain.value,
+        "rule": verdict.rule,
+        "confidence": verdict.confidence,
+    }

@@ -1,0 +1,241 @@
+"""A whole backtest: units in, results on disk, a score at the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from relume import __version__
+from relume.advice import Mode
+from relume.dataset import AttemptEntry, Origin
+from relume.errors import InputError
+from relume.ingest.datasets import is_dataset, read_dataset
+from relume.ingest.datasets.forms import HEADER_FILE
+from relume.ingest.lake import LakeReader
+from relume.ingest.lake.about import ORIGIN, ZONE, read_about
+from relume.ingest.lake.journal import FOLDER as JOURNAL
+from relume.models.scoring.alarm import Alarm
+from relume.models.scoring.attempt import ScoredAttempt
+from relume.serve.backtest.lakes import is_live, lake_units
+from relume.serve.backtest.live import UNIT, replay_live
+from relume.serve.backtest.replay import replay_unit
+from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
+from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.units import dataset_units
+from relume.serve.descriptors import allow_many_files
+from relume.serve.live.watch import WatchSettings
+from relume.serve.offline import Analyzer
+from relume.verdict import Domain, Kind
+
+HASH_DIGITS = 16
+ALARMS = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
+"""Kinds of Advice that are alarms, whatever is advised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How attempts are judged: what is compiled once, thresholds and policy.
+
+    `zone` is that of clocks that name none, where the data doesn't say; `progress` are the site's
+    own progress patterns, for the record.
+    """
+
+    analyzer: Analyzer
+    settings: WatchSettings
+    zone: str = "UTC"
+    progress: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """Return a hash of everything that results depend on besides the data."""
+        settings = repr(replace(self.settings, mode=Mode.MONITOR))
+        rules = self.analyzer.catalogue.content_hash
+        parts = (settings, rules, self.zone, repr(self.progress))
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:HASH_DIGITS]
+
+
+class Recording:
+    """What is replayed: a data set, or a lake with or without labels.
+
+    Parameters
+    ----------
+    path
+        A folder of either kind.
+    labels
+        A data set whose attempts label those of a lake; null for none.
+
+    Raises
+    ------
+    RelumeError
+        When it can't be read, and for labels of a data set, which has its own.
+    """
+
+    def __init__(self, path: Path, labels: Path | None = None) -> None:
+        self._dataset = read_dataset(path) if is_dataset(path) else None
+        if self._dataset is not None and labels is not None:
+            raise InputError(
+                f"labels for {path}",
+                found="a data set, which has its own",
+                expected="a lake",
+                hint="leave --labels out",
+            )
+        self._reader = None if self._dataset is not None else _lake(path)
+        source = self._dataset or (read_dataset(labels) if labels is not None else None)
+        about = {} if self._reader is None else read_about(path)
+        self.name = path.resolve().name if source is None else source.header.name
+        # What a service landed is nobody's recording.
+        origin = about.get(ORIGIN, Origin.PRODUCTION.value)
+        self.origin = Origin(origin) if source is None else source.header.origin
+        zone = None if source is None else source.header.timezone
+        self.zone = about.get(ZONE, zone)
+        self._labels = source
+        self._live = self._reader is not None and is_live(self._reader)
+
+    def digest(self, *, labels: bool = True) -> str:
+        """Return a hash of the data and its labels, or without them; of a data set its own."""
+        if self._dataset is not None:
+            return self._dataset.digest(labels=labels)
+        digest = hashlib.sha256()
+        if self._reader is not None:
+            for commit in self._reader.commits():
+                digest.update(repr([(one.path, one.crc32) for one in commit.segments]).encode())
+        if labels and self._labels is not None:
+            digest.update(self._labels.digest().encode())
+        return digest.hexdigest()[:HASH_DIGITS]
+
+    def labels(self) -> dict[str, AttemptEntry]:
+        """Return the labelled attempts, by their identity."""
+        return {} if self._labels is None else {one.attempt: one for one in self._labels.attempts()}
+
+    def replay(
+        self, judging: Judging, results: Results, advance: Callable[[int, int], None]
+    ) -> None:
+        """Replay every unit that `results` doesn't have.
+
+        `advance` is told how many units are done, and how many there are.
+
+        Raises
+        ------
+        RelumeError
+            When the data can't be read.
+        OSError
+            When results can't be written.
+        """
+        allow_many_files()
+        zone = self.zone or judging.zone
+        analyzer, settings = judging.analyzer, judging.settings
+        if self._live and self._reader is not None:
+            advance(0, 1)
+            if UNIT not in results.done:
+                reader = LakeReader(self._reader.folder, zone=zone)
+                results.add(unit_result(*replay_live(reader, analyzer, settings, zone)))
+            advance(1, 1)
+            return
+        units = list(self._units())
+        for number, unit in enumerate(units):
+            advance(number, len(units))
+            if unit.name not in results.done:
+                results.add(unit_result(unit, replay_unit(unit, analyzer, settings, zone)))
+        advance(len(units), len(units))
+
+    def _units(self) -> Iterable[Unit]:
+        if self._dataset is not None:
+            return dataset_units(self._dataset)
+        return lake_units(self._reader) if self._reader is not None else ()
+
+    def about(self, judging: Judging) -> About:
+        """Return what results of a replay are of."""
+        return About(
+            data=self.name,
+            digest=self.digest(labels=False),
+            settings=judging.digest(),
+            version=__version__,
+        )
+
+
+def _lake(path: Path) -> LakeReader:
+    reader = LakeReader(path)
+    if not (path / JOURNAL).is_dir():
+        raise InputError(
+            f"backtest of {path}",
+            found="neither a data set nor a lake",
+            expected=f"a folder with {HEADER_FILE}, or one that serve or lake import wrote",
+            hint="docs/formats/dataset.md shows a data set",
+        )
+    return reader
+
+
+def scored_attempts(recording: Recording, results: Results) -> Iterator[ScoredAttempt]:
+    """Yield the attempts of a backtest as they are scored, with the labels of now."""
+    labels = recording.labels()
+    for unit in results.read():
+        for one in unit.attempts:
+            yield _scored(one, labels.get(one.attempt), recording.origin)
+
+
+def not_replayed(recording: Recording, results: Results) -> list[str]:
+    """Return the labelled attempts that the data doesn't hold: nothing is said about them."""
+    there = {one.attempt for unit in results.read() for one in unit.attempts}
+    return [attempt for attempt in recording.labels() if attempt not in there]
+
+
+def unread(results: Results) -> dict[str, list[str]]:
+    """Return what of the logs could not be used, by attempt; nothing where it left none."""
+    found = (one for unit in results.read() for one in unit.attempts)
+    return {one.attempt: one.missing for one in found if one.missing or not one.logs}
+
+
+def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
+    alarms = (_alarm(one, advice) for advice in one.advice)
+    return ScoredAttempt(
+        attempt=one.attempt,
+        title=one.title if label is None else label.title,
+        origin=origin,
+        # What nobody read was not quiet.
+        start=one.start if one.logs else None,
+        end=one.end if one.logs else None,
+        nodes=one.nodes,
+        incidents=None if label is None else label.incidents,
+        ignore=() if label is None else label.ignore,
+        alarms=tuple(alarm for alarm in alarms if alarm is not None),
+    )
+
+
+def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
+    """Advice of a kind that claims something; one that takes it back is none."""
+    advice = msgspec.convert(result.advice, _AdviceForm)
+    if advice.kind not in ALARMS:
+        return None
+    return Alarm(
+        attempt=one.attempt,
+        kind=advice.kind,
+        time=advice.created_at if one.start is not None and one.logs else None,
+        rule=advice.rule,
+        domain=advice.domain,
+        cause=advice.cause,
+        nodes=tuple(result.nodes),
+        ranks=tuple(result.ranks),
+        excluded_nodes=advice.exclude_nodes,
+        operation=advice.operation,
+        confidence=advice.confidence,
+        settled=advice.settled,
+        # No line names it: it is known from the scheduler's record alone, which is no detection.
+        told_by_scheduler=advice.kind is Kind.CRASH and advice.rule is None,
+    )
+
+
+class _AdviceForm(msgspec.Struct):
+    """What of Advice is scored."""
+
+    kind: Kind
+    created_at: int
+    rule: str | None
+    domain: Domain | None
+    cause: str | None
+    exclude_nodes: tuple[str, ...]
+    operation: str
+    confidence: float
+    settled: bool

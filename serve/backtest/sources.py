@@ -1,0 +1,143 @@
+"""Attempts with their logs, wherever they are kept: files of a data set, or a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from relume.dataset import AttemptEntry, LogFile
+from relume.errors import InputError
+from relume.identity import AttemptId, read_comment, run_name
+from relume.ingest.blocks import Block
+from relume.ingest.datasets.scheduler import comment_of
+from relume.ingest.forms import form_of
+from relume.ingest.opening import probe, read_blocks
+from relume.ingest.skips import DAMAGED, SkipCounts
+from relume.serve.live.history import RunKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSource:
+    """One log that can be read from its start, more than once.
+
+    Attributes
+    ----------
+    name
+        How its lines are named in evidence.
+    stream
+        ``stdout``, ``stderr``, ``kernel`` or ``slurmctld``.
+    node
+        Where all of it was written, null if that isn't known.
+    read
+        Yields its blocks.
+    modified
+        When it was last written (POSIX seconds), null if unknown.
+    skipped
+        Counts what `read` had to leave out.
+    """
+
+    name: str
+    stream: str
+    read: Callable[[], Iterator[Block]]
+    node: str | None = None
+    modified: float | None = None
+    skipped: SkipCounts = field(default_factory=SkipCounts)
+
+    @property
+    def lost_end(self) -> bool:
+        """Whether its end could not be read."""
+        return DAMAGED in self.skipped.as_dict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSource:
+    """One attempt, and its logs.
+
+    `missing` names logs that should be there and can't be read.
+    """
+
+    entry: AttemptEntry
+    logs: tuple[LogSource, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def run(self) -> RunKey:
+        """Whose try it is."""
+        key = AttemptId.parse(self.entry.attempt).job_key
+        return RunKey(
+            key.cluster, self.entry.user, run_name(read_comment(comment_of(self.entry)), key)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """What is replayed together: the attempts of one run, and the logs of their nodes."""
+
+    name: str
+    attempts: tuple[AttemptSource, ...]
+    node_logs: tuple[LogSource, ...] = ()
+
+    @property
+    def nodes(self) -> set[str]:
+        """Every node that one of the attempts ran on."""
+        return {node for source in self.attempts for node in source.entry.nodes}
+
+
+def file_source(file: LogFile) -> LogSource:
+    """Return a file as a log.
+
+    Raises
+    ------
+    InputError
+        When it isn't there, or is no text.
+    """
+    path = Path(file.path)
+    stream = file.stream
+    modified = None
+    try:
+        modified = path.stat().st_mtime
+        stream = stream or form_of(probe(path))
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}",
+            found=(error.strerror or str(error)).lower(),
+            expected="a log",
+        ) from error
+    skipped = SkipCounts()
+    return LogSource(
+        name=file.path,
+        stream=stream,
+        node=file.node,
+        modified=modified,
+        read=lambda: read_blocks(path, skipped=skipped),
+        skipped=skipped,
+    )
+
+
+def with_files(entry: AttemptEntry) -> AttemptSource:
+    """Return an attempt of a data set with its files; those that can't be read are named."""
+    logs, missing = [], []
+    for file in entry.files:
+        try:
+            logs.append(file_source(file))
+        except InputError as error:
+            missing.append(str(error))
+    return AttemptSource(entry=entry, logs=tuple(logs), missing=tuple(missing))
+
+
+def grouped(entries: Iterable[AttemptEntry]) -> dict[RunKey, list[AttemptEntry]]:
+    """Return the attempts of each run, runs in the order in which they come first."""
+    runs: dict[RunKey, list[AttemptEntry]] = {}
+    for entry in entries:
+        runs.setdefault(AttemptSource(entry=entry).run, []).append(entry)
+    return runs
+
+
+def unit_name(run: RunKey) -> str:
+    """Return the name of a run's unit: unique in a data set.
+
+    >>> unit_name(RunKey("lab", None, "opus 2"))
+    'lab - opus 2'
+    """
+    return f"{run.cluster} {run.user or '-'} {run.name}"

@@ -1,0 +1,25 @@
+"""Names of the sources whose health is told: the logs of attempts."""
+
+from __future__ import annotations
+
+LOG_ENDED = "read to its end"
+"""Reason of the status that lands when the logs of an ended attempt were read to their end."""
+
+
+def log_source(attempt: str, path: str | None = None) -> str:
+    """Name of the source that the logs of one attempt are, or one of them.
+
+    >>> log_source("lab/7@1767323045.0")
+    'log lab/7@1767323045.0'
+    """
+    return f"log {attempt}" if path is None else f"log {attempt} {path}"
+
+
+def attempt_of_source(source: str) -> str | None:
+    """Attempt whose log a source is, null for other sources.
+
+    >>> attempt_of_source(log_source("lab/7@1767323045.0", "/logs/my job.out"))
+    'lab/7@1767323045.0'
+    """
+    kind, _, rest = source.partition(" ")
+    return rest.partition(" ")[0] if kind == "log" else None

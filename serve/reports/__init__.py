@@ -1,0 +1,1 @@
+"""Reports for people, made of the JSON documents that programs get."""

@@ -1,0 +1,84 @@
+"""Advice that was written: by a service into its ledger, or by a backtest into its results."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from relume.errors import InputError
+from relume.serve.backtest.results import RESULTS_FILE, UnitResult
+
+SCHEMA = pl.Schema(
+    {
+        "attempt": pl.String(),
+        "generation": pl.Int64(),
+        "created_at": pl.Datetime("us", "UTC"),
+        "operation": pl.String(),
+        "exclude_nodes": pl.List(pl.String()),
+        "kind": pl.String(),
+        "domain": pl.String(),
+        "cause": pl.String(),
+        "rule": pl.String(),
+        "confidence": pl.Float64(),
+        "settled": pl.Boolean(),
+        "mode": pl.String(),
+    }
+)
+
+
+def of_ledger(path: Path | str) -> pl.DataFrame:
+    """Return all Advice of a ledger (an SQLite file), one row a generation, by time.
+
+    It is opened for reading only; the service may go on writing.
+
+    Raises
+    ------
+    InputError
+        When it is no ledger.
+    """
+    path = Path(path)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+            texts = [text for (text,) in ledger.execute("SELECT document FROM advice")]
+        return _frame(msgspec.json.decode(text) for text in texts)
+    except (sqlite3.Error, msgspec.DecodeError) as error:
+        raise InputError(
+            f"ledger {path}",
+            found=str(error),
+            expected="the SQLite file of a service (`ledger.db` in `serve.folder`)",
+        ) from error
+
+
+def of_backtest(folder: Path | str) -> pl.DataFrame:
+    """Return all Advice of a backtest that was kept with ``--out``, by time.
+
+    Raises
+    ------
+    InputError
+        When the folder holds no such results.
+    """
+    path = Path(folder) / RESULTS_FILE
+    try:
+        units = [
+            msgspec.json.decode(line, type=UnitResult) for line in path.read_bytes().splitlines()
+        ]
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"results of a backtest in {folder}",
+            found=str(error),
+            expected=f"the file {RESULTS_FILE} that `relume backtest --out` writes",
+        ) from error
+    return _frame(
+        result.advice for unit in units for attempt in unit.attempts for result in attempt.advice
+    )
+
+
+def _frame(documents: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    rows = [{name: document.get(name) for name in SCHEMA} for document in documents]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("created_at", "attempt")

@@ -1,0 +1,181 @@
+"""`relume backtest`: recorded attempts through the code that runs live, and how well it did."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
+from relume.cli.output import say
+
+if TYPE_CHECKING:
+    from relume.models.scoring.attempt import ScoredAttempt
+    from relume.serve.backtest.run import Judging, Recording
+
+MAX_SHOWN = 5
+PIPED_WIDTH = 120
+"""Columns of tables that don't go to a terminal."""
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        parser=named_path, metavar="DATASET", help="A data set, or a lake.", show_default=False
+    ),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        parser=named_path,
+        metavar="DATASET",
+        help="What went wrong with the attempts of a lake.",
+        show_default=False,
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Keep results there, and go on from them when called again.",
+        show_default=False,
+    ),
+]
+
+
+def backtest(
+    data: DataArgument,
+    *,
+    labels: LabelsOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    rules: RulesOption = None,
+) -> None:
+    """Replay recorded attempts as if they ran now, and score what would have been advised.
+
+    Prints precision, recall, false alarms per job-day, latency, attribution and a scoreboard by
+    rule. Exit code 0, whatever they are; 2: the data can't be used.
+    """
+    from relume.serve.backtest.results import Results
+    from relume.serve.backtest.run import Recording, not_replayed, scored_attempts, unread
+
+    judging = _judging(config, rules or [])
+    recording = Recording(data, labels)
+    with nullcontext(out) if out is not None else _temporary() as folder:
+        began = time.monotonic()
+        with Results(Path(folder), recording.about(judging)) as results:
+            with _progress(recording.name) as advance:
+                recording.replay(judging, results, advance)
+            document = _score(recording, scored_attempts(recording, results), began)
+            document["not_replayed"] = missing = not_replayed(recording, results)
+            document["unread"] = lost = unread(results)
+        if out is not None:
+            _write_report(out, document)
+    _print(document, as_json=as_json)
+    if lost:
+        shown = next((f"; {name}: {why[0]}" for name, why in lost.items() if why), "")
+        say(f"{len(lost)} attempts left no log, or not all of it could be used{shown}")
+    if missing:
+        shown = ", ".join(missing[:MAX_SHOWN])
+        say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+def _judging(config: Path | None, rules: list[Path]) -> Judging:
+    from relume.config import load_config
+    from relume.serve.backtest.run import Judging
+    from relume.serve.configured import analyzer_of
+    from relume.serve.live.options import RunnerOptions
+
+    settings = load_config(config).settings
+    return Judging(
+        analyzer=analyzer_of(settings, rules=rules),
+        settings=RunnerOptions.of(settings).watch,
+        zone=settings.cluster.timezone,
+        progress=tuple(map(str, settings.progress.patterns)),
+    )
+
+
+def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float) -> dict[str, Any]:
+    from relume import __version__
+    from relume.models.scoring.document import Provenance, to_document
+    from relume.models.scoring.score import score
+
+    report = score(attempts)
+    provenance = Provenance(
+        corpus=recording.name,
+        corpus_hash=recording.digest(),
+        version=__version__,
+        wall_seconds=time.monotonic() - began,
+        cores=1,
+        sampling="log lines by their clocks, looked at once a second",
+    )
+    return to_document(report, provenance)
+
+
+def _print(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
+        return
+    from rich.console import Console
+
+    from relume.serve.reports.score import render
+
+    console = Console(file=sys.stdout, highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    for table in render(document):
+        console.print(table)
+        console.print()
+
+
+def _write_report(folder: Path, document: dict[str, Any]) -> None:
+    import msgspec
+
+    path = folder / "report.json"
+    staged = path.with_suffix(".new")
+    staged.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    staged.replace(path)
+    say(f"results and report.json are in {folder}")
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="relume-backtest-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far it is, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,267 @@
+"""`relume lake`: bring recordings into a lake, ask it, let old segments go."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relume.cli.options import ConfigOption, JsonOption, named, named_path
+from relume.cli.output import printable, say, say_all
+
+if TYPE_CHECKING:
+    from relume.ingest.importing import ImportReport, Unit
+
+EXIT_USAGE = 2
+_DAYS = {"d": 1, "w": 7, "y": 365}
+
+app = typer.Typer(
+    help="Recordings in a lake: import, SQL, tables, prune.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        parser=named,
+        metavar="SOURCE...",
+        help="Data sets, logs, folders of logs, sacct -P and sinfo output, files of events.",
+        show_default=False,
+    ),
+]
+LakeOption = Annotated[
+    Path,
+    typer.Option(
+        "--lake", parser=named_path, metavar="FOLDER", help="The lake.", show_default=False
+    ),
+]
+AttemptOption = Annotated[
+    str | None,
+    typer.Option(
+        "--attempt",
+        metavar="ID",
+        help="Whose logs they are: cluster/job_id@first_submit_epoch.restart_count.",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="AGE",
+        help="What is younger stays, such as 90d or 12w; [lake] keep_days if left out.",
+        show_default=False,
+    ),
+]
+JsonLinesOption = Annotated[bool, typer.Option("--jsonl", help="One JSON object a row.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="CSV with a header.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without, only say what would go.")]
+
+
+@app.command("import")
+def import_(
+    sources: SourcesArgument,
+    *,
+    lake: LakeOption,
+    attempt: AttemptOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Land recordings in a lake, each row once: interrupted, it goes on when called again.
+
+    Exit code 0: all of it is in the lake; 2: some source can't be imported, the others are.
+    """
+    from relume.config import load_config
+    from relume.ingest.importing import facts_of, import_units, units_of
+    from relume.ingest.lake import LakeWriter
+    from relume.ingest.lake.about import note_about
+    from relume.ingest.skips import SkipCounts
+
+    cluster = load_config(config).settings.cluster
+    left_out = SkipCounts()
+
+    def units(skipped: SkipCounts | None) -> Iterator[Unit]:
+        return units_of(
+            sources,
+            attempt=attempt,
+            cluster=cluster.name,
+            zone=cluster.timezone,
+            skipped=skipped,
+        )
+
+    for _ in units(None):  # what can't be used at all is refused before anything is written
+        pass
+    began, worked = time.monotonic(), time.process_time()
+    facts = [facts_of(source, cluster.timezone) for source in sources]
+    with LakeWriter(lake) as writer, _progress(units) as advance:
+        for fact in facts:
+            note_about(writer, fact)
+        report = import_units(writer, units(left_out), advance=advance)
+    report.skipped.merge(left_out)
+    _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)
+    if report.refused:
+        say_all(report.refused)
+        raise typer.Exit(EXIT_USAGE)
+
+
+@app.command("sql")
+def sql(
+    query: Annotated[str, typer.Argument(metavar="SQL", show_default=False)],
+    *,
+    lake: LakeOption,
+    as_json: JsonOption = False,
+    as_jsonl: JsonLinesOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Ask a lake: one query (DuckDB) over a view for each table.
+
+    It only reads, whatever the query says. A table on a terminal, lines of tab-separated fields
+    elsewhere.
+    """
+    from relume.cli.rows import FORMS
+    from relume.errors import InputError
+    from relume.ingest.lake.queries import query as ask
+    from relume.ingest.lake.sql import connect
+
+    asked = {"json": as_json, "jsonl": as_jsonl, "csv": as_csv}
+    forms = [form for form, is_asked in asked.items() if is_asked]
+    if len(forms) > 1:
+        raise InputError(
+            f"--{forms[0]} and --{forms[1]} can't be used together", hint="choose one of them"
+        )
+    with connect(lake) as connection:
+        answer = ask(connection, query)
+        FORMS[forms[0] if forms else "text"](answer.names, answer.rows())
+
+
+@app.command("tables")
+def tables(*, lake: LakeOption, as_json: JsonOption = False) -> None:
+    """List what a lake holds: rows, bytes, times, schema versions, table by table."""
+    from relume.cli.rows import FORMS
+    from relume.ingest.lake.contents import contents
+
+    found = contents(lake)
+    names = ("table", "segments", "rows", "bytes", "first", "last", "schema_versions")
+    rows = [[getattr(one, name) for name in names] for one in found]
+    FORMS["json" if as_json else "text"](names, rows)
+
+
+@app.command("prune")
+def prune(
+    *,
+    lake: LakeOption,
+    keep: KeepOption = None,
+    yes: YesOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Let go of what a lake committed long ago, or with no --yes: say what would go."""
+    from relume.clock import SystemClock, from_seconds
+    from relume.config import load_config
+    from relume.errors import InputError
+    from relume.ingest.lake import LakeWriter
+    from relume.ingest.lake.retention import plan_pruning
+
+    days = _days(keep) if keep is not None else load_config(config).settings.lake.keep_days
+    if not days:
+        raise InputError(
+            "pruning of a lake",
+            found="no age: the setting lake.keep_days keeps everything",
+            expected="--keep with an age, such as 90d",
+        )
+    plan = plan_pruning(lake, SystemClock().now() - from_seconds(days * 86_400))
+    for table, amount in plan.tables.items():
+        typer.echo(
+            f"{table}: {amount.segments:,} segments, {amount.rows:,} rows, {amount.bytes:,} bytes"
+        )
+    if plan.is_held_back:
+        say("more of it is old enough, but the service that uses the lake still needs it")
+    if not plan.tables:
+        typer.echo(f"nothing is older than {days} days")
+    elif yes:
+        with LakeWriter(lake) as writer:
+            writer.prune(plan.through)
+        typer.echo("it is gone")
+    else:
+        typer.echo("that would go; --yes does it")
+
+
+def _days(age: str) -> int:
+    from relume.errors import InputError
+
+    found = re.fullmatch(r"([1-9]\d{0,5})([dwy])", age)
+    if found is None:
+        is_zero = re.fullmatch(r"0+[a-z]?", age) is not None
+        raise InputError(
+            f"--keep {age}",
+            found="an age of 0, which would let all of the lake go" if is_zero else "no such age",
+            expected="a number of days, weeks or years from 1 on, such as 90d, 12w or 2y",
+        )
+    return int(found[1]) * _DAYS[found[2]]
+
+
+def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        import orjson
+
+        from relume.records import SCHEMA_VERSION
+
+        record = {
+            "schema_version": SCHEMA_VERSION,
+            "imported": report.imported,
+            "resumed": report.resumed,
+            "already": report.already,
+            "refused": len(report.refused),
+            "lines": report.lines,
+            "events": report.events,
+            "text_bytes": report.text_bytes,
+            "seconds": round(seconds, 3),
+            "cpu_seconds": round(cpu_seconds, 3),
+            **report.skipped.record(),
+        }
+        typer.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2).decode())
+        return
+    typer.echo(
+        f"{report.imported} imported, {report.resumed} gone on with, {report.already} there already"
+    )
+    if report.lines or report.events:
+        typer.echo(
+            f"{report.lines:,} lines ({report.text_bytes / 1e6:,.1f} MB), {report.events:,} events "
+            f"in {seconds:.1f} s, {report.text_bytes / 1e6 / max(cpu_seconds, 1e-9):,.0f} MB "
+            "a CPU-second"
+        )
+    elif not report.refused:
+        typer.echo("nothing new")
+    for words in report.skipped.left_out():
+        typer.echo(printable(f"not read: {words}"))
+    for words in report.skipped.mended():
+        typer.echo(printable(f"mended: {words}"))
+
+
+@contextmanager
+def _progress(
+    units: Callable[[None], Iterator[Unit]],
+) -> Iterator[Callable[[int], None]]:
+    """Show how much of the files was read, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("import", total=sum(unit.size() for unit in units(None)))
+        yield lambda read: bar.advance(task, read)

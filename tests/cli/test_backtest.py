@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from recording import START, TRACEBACK, entry, logged, recorded, steps
+from relume.cli import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    log = logged(folder, "7.out", [*steps(30), *TRACEBACK])
+    recorded(folder, entry(files=(log,), start=START))
+    return folder
+
+
+def test_it_prints_tables(data: Path) -> None:
+    result = runner.invoke(app, ["backtest", str(data)])
+    assert result.exit_code == 0, result.output
+    assert "False alarms" in result.stdout
+    assert "made up" in result.stdout
+
+
+def test_json_is_one_document(data: Path) -> None:
+    result = runner.invoke(app, ["backtest", str(data), "--json"])
+    document = json.loads(result.stdout)
+    assert document["schema_version"] == 1
+    assert document["provenance"]["corpus"] == "made up"
+    assert document["counts"]["attempts"] == 1
+
+
+def test_results_are_kept_and_gone_on_with(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert runner.invoke(app, ["backtest", str(data), "--out", str(out)]).exit_code == 0
+    assert len((out / "results.jsonl").read_text().splitlines()) == 1
+    report = json.loads((out / "report.json").read_text())
+    assert report["counts"]["alarms"] == 1
+
+
+def test_a_folder_that_is_neither_data_set_nor_lake_is_refused(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["backtest", str(tmp_path)])
+    assert result.exit_code != 0
+    assert "neither a data set nor a lake" in str(result.exception)
