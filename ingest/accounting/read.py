@@ -81,7 +81,7 @@ def with_header(lines: Iterable[str]) -> Iterator[str]:
     --------
     >>> list(with_header(["JobID|State"]))
     ['JobID|State']
-    >>> list(with_header(["JobID  State", "7  FAILED"]))
+    >>> list(with_header(["JobID  State", "7  FAILED"]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     relume.errors.InputError: accounting; found 2 lines, none of them a header; expected ...

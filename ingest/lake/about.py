@@ -43,4 +43,6 @@ def note_about(lake: LakeWriter, facts: Mapping[str, str]) -> None:
                 expected=f"{_WORDS[name]} {known}, as all in it",
                 hint="import it into a lake of its own",
             )
-    lake.commit({_PREFIX + name: value for name, value in facts.items()})
+    new = {_PREFIX + name: value for name, value in facts.items()}
+    if not new.items() <= lake.positions.items():
+        lake.commit(new)
