@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +19,9 @@ from relume.serve.ledger.migrate import bring_up_to_date
 
 BUSY_SECONDS = 10.0
 """How long a transaction waits for the writer before it; one commit takes well under 10 ms."""
-_PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
+_PRAGMAS = ("synchronous = FULL", "foreign_keys = ON")
 _WRITES = "relume_writes"
+_AGAIN_SECONDS = 0.01
 
 
 class Store:
@@ -140,8 +143,26 @@ def _make_engine(url: URL) -> Engine:
 
 def _on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - any DB-API's
     connection.isolation_level = None  # the driver begins nothing by itself: `_on_begin` does
+    _use_wal(connection)
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _use_wal(connection: Any) -> None:  # noqa: ANN401 - any DB-API's
+    """Make the file one with a write-ahead log, for good; others may be about to do it as well.
+
+    SQLite doesn't wait for them by itself, whatever the time-out of the connection.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            return
 
 
 def _on_begin(connection: Connection) -> None:
