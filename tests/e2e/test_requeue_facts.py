@@ -46,7 +46,7 @@ def test_what_a_requeue_keeps_and_what_it_changes(
         assert after.time_limit_seconds == before.time_limit_seconds == 1800
         # Five minutes in, it would have 30 again: what Slurm expects is a full limit from the start.
         start, end = slurm.run("squeue", "-h", "-j", job_id, "-o", "%S %e").split()
-        assert _minutes(end) - _minutes(start) == 30
+        assert from_iso(end, UTC) - from_iso(start, UTC) == 30 * 60 * 1_000_000
     assert (jobs / f"{plain}.out").read_text() == "attempt 1\n"
     appended = (jobs / f"{appending}.out").read_text()
     assert appended.startswith("attempt 0\n")
@@ -120,8 +120,3 @@ def _job(reader: SlurmReader, job_id: str) -> SlurmJob:
 def _shown(slurm: SlurmLab, job_id: str, field: str) -> str:
     words = slurm.run("scontrol", "show", "job", "--oneliner", job_id).split()
     return dict(word.split("=", 1) for word in words if "=" in word)[field]
-
-
-def _minutes(moment: str) -> float:
-    hours, minutes, seconds = moment.split("T")[1].split(":")
-    return int(hours) * 60 + int(minutes) + int(seconds) / 60
