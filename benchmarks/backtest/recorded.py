@@ -7,7 +7,7 @@ from pathlib import Path
 from relume.benchmarks.corpora.registry import find
 from relume.models.scoring.score import ScoreReport, score
 from relume.serve.backtest.results import Results
-from relume.serve.backtest.run import Judging, Recording, scored_attempts
+from relume.serve.backtest.run import Judging, Outcome, Recording
 
 HEALTHY = ("mlperf", "bigscience", "m4")
 """Corpora whose healthy attempts, and healthy stretches of others, must raise no alarm."""
@@ -20,4 +20,4 @@ def scored(name: str, data: Path, folder: Path, judging: Judging) -> tuple[Recor
     recording = Recording(folder / name)
     with Results(folder / f"{name}-results", recording.about(judging)) as results:
         recording.replay(judging, results, lambda _done, _total: None)
-        return recording, score(scored_attempts(recording, results))
+        return recording, score(Outcome(recording, results).attempts())

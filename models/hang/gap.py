@@ -179,6 +179,12 @@ class GapDetector:
             longest = max(longest, first / MICROSECONDS)
         return max(least, s.actionable_ratio * longest)
 
+    def _suspicious(self, known: PhaseGaps) -> float:
+        """Seconds without a step that are suspicious in the present phase."""
+        return max(
+            self.settings.suspicion_seconds, self.settings.suspicion_gaps * known.median_seconds
+        )
+
     def enter(self, phase: str) -> list[HangDetection]:
         """Take the begin of a phase with legal pauses, such as a checkpoint."""
         self.phase = phase
@@ -203,16 +209,13 @@ class GapDetector:
         if self.reported is Level.ACTIONABLE:
             return None
         if self.last_progress is None:
-            is_told = self.started_at is None or self.reported is not None
-            return (
-                None if is_told else (self.started_at or 0) + int(s.startup_seconds * MICROSECONDS)
-            )
+            if self.started_at is None or self.reported is not None:
+                return None
+            return self.started_at + int(s.startup_seconds * MICROSECONDS)
         known = self.gaps.get(self.phase, PhaseGaps())
         seconds = self._patience(known)
         if self.reported is None:
-            seconds = min(
-                seconds, max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
-            )
+            seconds = min(seconds, self._suspicious(known))
         return self.last_progress + int(seconds * MICROSECONDS)
 
     def _judge(self, event_time: int) -> HangDetection | None:
@@ -224,7 +227,7 @@ class GapDetector:
         actionable = self._patience(known)
         if self._talks(event_time, s.actionable_seconds):
             actionable = max(actionable, s.talking_seconds)
-        suspicion = max(s.suspicion_seconds, s.suspicion_gaps * known.median_seconds)
+        suspicion = self._suspicious(known)
         for level, threshold in ((Level.ACTIONABLE, actionable), (Level.SUSPICION, suspicion)):
             if gap > threshold:
                 reason = (

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from relume.dataset import AttemptEntry
 from relume.events import LogLine, SchedulerEvent, Tick
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
+from relume.ingest.datasets.scheduler import RUNNING
 from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.index import LakeIndex, Selection, logs_in
 from relume.ingest.lake.segments import TABLES
-from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
+from relume.serve.backtest.sources import (
+    AttemptSource,
+    LogSource,
+    Planned,
+    Unit,
+    grouped,
+    unit_name,
+)
+from relume.serve.live.history import RunKey
 from relume.serve.live.judge import OVER
 from relume.slurm.job import UNKNOWN_STATE
 
 _LINES, _TICKS, _SCHEDULER = TABLES[LogLine], TABLES[Tick], TABLES[SchedulerEvent]
-_RUNNING = "RUNNING"
 
 
 def is_live(reader: LakeReader) -> bool:
@@ -27,7 +36,12 @@ def is_live(reader: LakeReader) -> bool:
 
 
 def lake_units(reader: LakeReader) -> Iterator[Unit]:
-    """Yield the runs of a lake of recordings, in the order in which they landed.
+    """Yield the runs of a lake, each put together when it is asked for; see `lake_plans`."""
+    return (planned.make() for planned in lake_plans(reader))
+
+
+def lake_plans(reader: LakeReader) -> list[Planned]:
+    """Return the runs of a lake of recordings, the one that was submitted first before the others.
 
     Holds an index of the lake, and the entries of all attempts. A unit's lines are read from its
     own row groups when it is replayed.
@@ -42,9 +56,10 @@ def lake_units(reader: LakeReader) -> Iterator[Unit]:
     names: dict[str, list[str]] = {}
     for name in index.nodes:  # a kernel has its domain, where Slurm has none
         names.setdefault(short_name(name), []).append(name)
-    for run, entries in grouped(lake_entries(reader, index)).items():
+
+    def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
         nodes = {node for entry in entries for node in entry.nodes}
-        yield Unit(
+        return Unit(
             name=unit_name(run),
             attempts=tuple(
                 AttemptSource(entry=entry, logs=logs.of(Selection(attempts=_one(entry.attempt))))
@@ -57,6 +72,9 @@ def lake_units(reader: LakeReader) -> Iterator[Unit]:
                 for log in logs.of(Selection(nodes=_one(name)))
             ),
         )
+
+    runs = grouped(lake_entries(reader, index))
+    return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]
 
 
 def lake_entries(reader: LakeReader, index: LakeIndex) -> Iterator[AttemptEntry]:
@@ -80,9 +98,9 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
         return AttemptEntry(attempt=attempt)
     last = told[-1]
     over = next((one for one in reversed(told) if one.state in OVER), None)
-    runs = [one.event_time for one in told if one.state == _RUNNING]
+    runs = [one.event_time for one in told if one.state == RUNNING]
     nodes = dict.fromkeys(node for one in told for node in one.nodes)
-    state = _RUNNING if over is None else over.state
+    state = RUNNING if over is None else over.state
     return AttemptEntry(
         attempt=attempt,
         user=last.user,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -49,7 +50,8 @@ class RecordedLog:
     def __init__(
         self, log: LogSource, *, cluster: str, attempt: str, zone: str, near: int | None
     ) -> None:
-        self.log, self._cluster, self._attempt = log, cluster, attempt
+        self.log = log
+        self._batch = partial(_batch, log, cluster, attempt)
         parser = LineParser(
             log.name, stream=log.stream, zone=zone, modified=log.modified, near=near
         )
@@ -104,17 +106,6 @@ class RecordedLog:
         rest, self._rest = self._rest, []
         return ((time, self._batch(block, time)) for block in rest)
 
-    def _batch(self, piece: BlockPiece, time: int) -> LineBatch:
-        return LineBatch(
-            block=piece,
-            attempt=self._attempt,
-            stream=self.log.stream,
-            node=self.log.node,
-            observed_at=time,
-            cluster=self._cluster,
-            source=SOURCE,
-        )
-
 
 def node_batches(
     log: LogSource, *, cluster: str, zone: str, begin: int
@@ -132,17 +123,21 @@ def node_batches(
             return
         time = _polled(piece.second)
         if time >= begin and piece.block is not None:
-            yield (
-                time,
-                LineBatch(
-                    block=piece.block,
-                    stream=log.stream,
-                    node=log.node,
-                    observed_at=time,
-                    cluster=cluster,
-                    source=SOURCE,
-                ),
-            )
+            yield time, _batch(log, cluster, None, piece.block, time)
+
+
+def _batch(
+    log: LogSource, cluster: str, attempt: str | None, piece: BlockPiece, time: int
+) -> LineBatch:
+    return LineBatch(
+        block=piece,
+        attempt=attempt,
+        stream=log.stream,
+        node=log.node,
+        observed_at=time,
+        cluster=cluster,
+        source=SOURCE,
+    )
 
 
 def _is_before(block: Block, parser: LineParser, begin: int) -> bool:

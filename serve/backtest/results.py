@@ -24,7 +24,7 @@ RESULTS_FILE = "results.jsonl"
 class AdviceResult(msgspec.Struct, frozen=True):
     """Advice as the ledger would have it, and whom the verdict suspected."""
 
-    advice: dict[str, Any]
+    advice: Advice
     nodes: list[str]
     ranks: list[int]
 
@@ -209,7 +209,7 @@ def _advice(advice: Advice, verdict: Verdict | None) -> AdviceResult:
     where = Locator() if verdict is None else verdict.culprit
     nodes = dict.fromkeys((*([where.node] if where.node else ()), *advice.exclude_nodes))
     ranks = [] if where.rank is None else [where.rank]
-    return AdviceResult(msgspec.to_builtins(advice), list(nodes), ranks)
+    return AdviceResult(advice, list(nodes), ranks)
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:

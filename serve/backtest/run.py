@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from relume import __version__
 from relume.advice import Mode
@@ -20,16 +18,16 @@ from relume.ingest.lake.about import ORIGIN, ZONE, read_about
 from relume.ingest.lake.journal import FOLDER as JOURNAL
 from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import ScoredAttempt
-from relume.serve.backtest.lakes import is_live, lake_units
+from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
 from relume.serve.backtest.replay import replay_unit
 from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
-from relume.serve.backtest.sources import Unit
-from relume.serve.backtest.units import dataset_units
+from relume.serve.backtest.sources import Planned
+from relume.serve.backtest.units import dataset_plans
 from relume.serve.descriptors import allow_many_files
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-from relume.verdict import Domain, Kind
+from relume.verdict import Kind
 
 HASH_DIGITS = 16
 ALARMS = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
@@ -134,17 +132,18 @@ class Recording:
                 results.add(unit_result(*replay_live(reader, analyzer, settings, zone)))
             advance(1, 1)
             return
-        units = list(self._units())
-        for number, unit in enumerate(units):
-            advance(number, len(units))
-            if unit.name not in results.done:
+        plans = self._plans()
+        for number, planned in enumerate(plans):
+            advance(number, len(plans))
+            if planned.name not in results.done:
+                unit = planned.make()
                 results.add(unit_result(unit, replay_unit(unit, analyzer, settings, zone)))
-        advance(len(units), len(units))
+        advance(len(plans), len(plans))
 
-    def _units(self) -> Iterable[Unit]:
+    def _plans(self) -> list[Planned]:
         if self._dataset is not None:
-            return dataset_units(self._dataset)
-        return lake_units(self._reader) if self._reader is not None else ()
+            return dataset_plans(self._dataset)
+        return lake_plans(self._reader) if self._reader is not None else []
 
     def about(self, judging: Judging) -> About:
         """Return what results of a replay are of."""
@@ -168,24 +167,34 @@ def _lake(path: Path) -> LakeReader:
     return reader
 
 
-def scored_attempts(recording: Recording, results: Results) -> Iterator[ScoredAttempt]:
-    """Yield the attempts of a backtest as they are scored, with the labels of now."""
-    labels = recording.labels()
-    for unit in results.read():
-        for one in unit.attempts:
-            yield _scored(one, labels.get(one.attempt), recording.origin)
+class Outcome:
+    """The attempts of a backtest as they are scored, with the labels of now: read once.
 
+    Attributes
+    ----------
+    unread
+        What of the logs could not be used, by attempt; nothing where it left none.
+    not_replayed
+        Labelled attempts that the data doesn't hold: nothing is said about them.
 
-def not_replayed(recording: Recording, results: Results) -> list[str]:
-    """Return the labelled attempts that the data doesn't hold: nothing is said about them."""
-    there = {one.attempt for unit in results.read() for one in unit.attempts}
-    return [attempt for attempt in recording.labels() if attempt not in there]
+    Both are whole when `attempts` has come to its end.
+    """
 
+    def __init__(self, recording: Recording, results: Results) -> None:
+        self._results, self._origin = results, recording.origin
+        self._labels = recording.labels()
+        self.unread: dict[str, list[str]] = {}
+        self.not_replayed = list(self._labels)
 
-def unread(results: Results) -> dict[str, list[str]]:
-    """Return what of the logs could not be used, by attempt; nothing where it left none."""
-    found = (one for unit in results.read() for one in unit.attempts)
-    return {one.attempt: one.missing for one in found if one.missing or not one.logs}
+    def attempts(self) -> Iterator[ScoredAttempt]:
+        """Yield the attempts, in the order in which they were replayed."""
+        left = dict(self._labels)
+        for unit in self._results.read():
+            for one in unit.attempts:
+                if one.missing or not one.logs:
+                    self.unread[one.attempt] = one.missing
+                yield _scored(one, left.pop(one.attempt, None), self._origin)
+        self.not_replayed = list(left)
 
 
 def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
@@ -206,7 +215,7 @@ def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> S
 
 def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
     """Advice of a kind that claims something; one that takes it back is none."""
-    advice = msgspec.convert(result.advice, _AdviceForm)
+    advice = result.advice
     if advice.kind not in ALARMS:
         return None
     return Alarm(
@@ -225,17 +234,3 @@ def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
         # No line names it: it is known from the scheduler's record alone, which is no detection.
         told_by_scheduler=advice.kind is Kind.CRASH and advice.rule is None,
     )
-
-
-class _AdviceForm(msgspec.Struct):
-    """What of Advice is scored."""
-
-    kind: Kind
-    created_at: int
-    rule: str | None
-    domain: Domain | None
-    cause: str | None
-    exclude_nodes: tuple[str, ...]
-    operation: str
-    confidence: float
-    settled: bool

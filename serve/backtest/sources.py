@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from relume.dataset import AttemptEntry, LogFile
 from relume.errors import InputError
@@ -82,6 +83,13 @@ class Unit:
     def nodes(self) -> set[str]:
         """Every node that one of the attempts ran on."""
         return {node for source in self.attempts for node in source.entry.nodes}
+
+
+class Planned(NamedTuple):
+    """A unit that is put together when it is replayed: that looks into each of its logs."""
+
+    name: str
+    make: Callable[[], Unit]
 
 
 def file_source(file: LogFile) -> LogSource:

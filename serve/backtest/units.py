@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
+from relume.dataset import AttemptEntry
 from relume.errors import InputError
 from relume.ingest.datasets import Dataset
 from relume.ingest.joining import short_name
 from relume.serve.backtest.sources import (
     LogSource,
+    Planned,
     Unit,
     file_source,
     grouped,
     unit_name,
     with_files,
 )
+from relume.serve.live.history import RunKey
 
 
 def dataset_units(dataset: Dataset) -> Iterator[Unit]:
-    """Yield the runs of a data set, in the order in which they come first.
+    """Yield the runs of a data set, each put together when it is asked for; see `dataset_plans`."""
+    return (planned.make() for planned in dataset_plans(dataset))
 
-    Holds the entries of all attempts; logs are opened when a unit is replayed.
+
+def dataset_plans(dataset: Dataset) -> list[Planned]:
+    """Return the runs of a data set, in the order in which they come first.
+
+    Holds the entries of all attempts, and opens the logs of the nodes.
 
     Raises
     ------
@@ -33,13 +42,16 @@ def dataset_units(dataset: Dataset) -> Iterator[Unit]:
     for file in dataset.node_logs:
         with suppress(InputError):  # a log that isn't there: the others are all there is
             logs.setdefault(short_name(file.node or ""), []).append(file_source(file))
-    for run, entries in grouped(dataset.attempts()).items():
-        attempts = tuple(map(with_files, entries))
+
+    def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
         nodes = sorted({node for entry in entries for node in entry.nodes})
-        yield Unit(
+        return Unit(
             name=unit_name(run),
-            attempts=attempts,
+            attempts=tuple(map(with_files, entries)),
             node_logs=tuple(
                 replace(log, node=node) for node in nodes for log in logs.get(short_name(node), ())
             ),
         )
+
+    runs = grouped(dataset.attempts())
+    return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]

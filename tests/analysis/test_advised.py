@@ -34,7 +34,7 @@ def test_the_advice_of_a_backtest(tmp_path: Path) -> None:
         end=None,
         nodes=1,
         state=None,
-        advice=[AdviceResult(msgspec.to_builtins(advice), [], [])],
+        advice=[AdviceResult(advice, [], [])],
         verdict=None,
         first_step=None,
         last_step=None,

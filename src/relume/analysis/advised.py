@@ -75,7 +75,10 @@ def of_backtest(folder: Path | str) -> pl.DataFrame:
             expected=f"the file {RESULTS_FILE} that `relume backtest --out` writes",
         ) from error
     return _frame(
-        result.advice for unit in units for attempt in unit.attempts for result in attempt.advice
+        msgspec.to_builtins(result.advice)
+        for unit in units
+        for attempt in unit.attempts
+        for result in attempt.advice
     )
 
 

@@ -65,7 +65,7 @@ def backtest(
     rule. Exit code 0, whatever they are; 2: the data can't be used.
     """
     from relume.serve.backtest.results import Results
-    from relume.serve.backtest.run import Recording, not_replayed, scored_attempts, unread
+    from relume.serve.backtest.run import Outcome, Recording
 
     judging = _judging(config, rules or [])
     recording = Recording(data, labels)
@@ -74,9 +74,10 @@ def backtest(
         with Results(Path(folder), recording.about(judging)) as results:
             with _progress(recording.name) as advance:
                 recording.replay(judging, results, advance)
-            document = _score(recording, scored_attempts(recording, results), began)
-            document["not_replayed"] = missing = not_replayed(recording, results)
-            document["unread"] = lost = unread(results)
+            outcome = Outcome(recording, results)
+            document = _score(recording, outcome.attempts(), began)
+            document["not_replayed"] = missing = outcome.not_replayed
+            document["unread"] = lost = outcome.unread
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)

@@ -16,7 +16,7 @@ from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeWriter
 from relume.models.scoring.score import score
 from relume.serve.backtest.results import RESULTS_FILE, About, Results, UnitResult
-from relume.serve.backtest.run import Recording, not_replayed, scored_attempts, unread
+from relume.serve.backtest.run import Outcome, Recording
 from relume.verdict import Domain, Kind
 
 ABOUT = About(data="made up", digest="d", settings="s", version="v")
@@ -96,8 +96,9 @@ def test_what_nobody_read_was_not_quiet(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     with Results(tmp_path / "out", recording.about(judging())) as results:
         recording.replay(judging(), results, silent)
-        report = score(scored_attempts(recording, results))
-        assert "gone.out" in unread(results)[lost.attempt][0]
+        outcome = Outcome(recording, results)
+        report = score(outcome.attempts())
+        assert "gone.out" in outcome.unread[lost.attempt][0]
     assert report.false_alarms.jobs.days == 0
     assert report.counts.without_exposure == 1
 
@@ -109,7 +110,7 @@ def test_what_only_the_scheduler_tells_is_no_detection(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     with Results(tmp_path / "out", recording.about(judging())) as results:
         recording.replay(judging(), results, silent)
-        report = score(scored_attempts(recording, results))
+        report = score(Outcome(recording, results).attempts())
     assert report.counts.told_by_scheduler > 0
     assert (report.detection.all.true_positives, report.detection.all.misses) == (0, 1)
 
@@ -150,7 +151,8 @@ def test_advice_is_kept_as_the_ledger_would_have_it(tmp_path: Path) -> None:
         recording.replay(judging(), results, silent)
         [unit] = results.read()
     [attempt] = unit.attempts
-    advice = msgspec.convert(attempt.advice[0].advice, Advice)
+    advice = attempt.advice[0].advice
+    assert isinstance(advice, Advice)
     assert (advice.attempt, advice.kind, advice.generation) == (attempt.attempt, Kind.CRASH, 1)
     assert attempt.verdict is not None
     assert (attempt.verdict["kind"], attempt.nodes, attempt.state) == ("crash", 2, "FAILED")
@@ -169,7 +171,7 @@ def test_the_score_is_that_of_the_labels_of_now(tmp_path: Path) -> None:
     recording = Recording(data)
     with Results(tmp_path / "out", recording.about(judging())) as results:
         recording.replay(judging(), results, silent)
-        report = score(scored_attempts(recording, results))
+        report = score(Outcome(recording, results).attempts())
     assert (report.counts.attempts, report.counts.labelled) == (3, 2)
     crash = report.detection.by_kind[Kind.CRASH]
     assert (crash.true_positives, crash.misses, crash.false_positives) == (1, 0, 1)
@@ -186,7 +188,7 @@ def test_a_corrected_label_is_scored_without_a_new_replay(tmp_path: Path) -> Non
         recording = Recording(tmp_path / name)
         with Results(tmp_path / "out", recording.about(judging())) as results:
             recording.replay(judging(), results, silent)
-            scores.append(score(scored_attempts(recording, results)).detection.all)
+            scores.append(score(Outcome(recording, results).attempts()).detection.all)
     assert [(one.true_positives, one.false_positives) for one in scores] == [(0, 1), (1, 0)]
 
 
@@ -202,7 +204,9 @@ def test_labels_of_attempts_that_are_not_there_are_told(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "lake", data)
     with Results(tmp_path / "out", recording.about(judging())) as results:
         recording.replay(judging(), results, silent)
-        assert not_replayed(recording, results) == [entry(2).attempt]
+        outcome = Outcome(recording, results)
+        assert len(list(outcome.attempts())) == 1
+        assert outcome.not_replayed == [entry(2).attempt]
 
 
 def test_other_rules_settings_or_zones_are_another_backtest() -> None:
