@@ -50,6 +50,11 @@ class Extent:
     missing: list[str] = field(default_factory=list)
     logs: int = 0
 
+    @property
+    def span(self) -> tuple[int, int] | tuple[None, None]:
+        """Start and end, nulls where both stand for nothing."""
+        return (self.start, self.end) if self.is_timed else (None, None)
+
 
 class AttemptTimeline:
     """What lands for one attempt.
@@ -78,7 +83,6 @@ class AttemptTimeline:
         self._shared, self._missing = shared, extent.missing
         self._unread = list(source.missing)
         key = AttemptId.parse(source.entry.attempt).job_key
-        extent.missing.clear()
         self._cluster = key.cluster
         self._logs = list(self._opened(zone))
         extent.logs = len(self._logs)

@@ -21,6 +21,7 @@ from relume.serve.backtest.sources import (
     Planned,
     Unit,
     grouped,
+    make_unit,
     unit_name,
 )
 from relume.serve.live.history import RunKey
@@ -57,21 +58,16 @@ def lake_plans(reader: LakeReader) -> list[Planned]:
     for name in index.nodes:  # a kernel has its domain, where Slurm has none
         names.setdefault(short_name(name), []).append(name)
 
+    def logs_of(node: str) -> Iterator[LogSource]:
+        for name in names.get(short_name(node), ()):
+            yield from (replace(log, node=node) for log in logs.of(Selection(nodes=_one(name))))
+
     def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
-        nodes = {node for entry in entries for node in entry.nodes}
-        return Unit(
-            name=unit_name(run),
-            attempts=tuple(
-                AttemptSource(entry=entry, logs=logs.of(Selection(attempts=_one(entry.attempt))))
-                for entry in entries
-            ),
-            node_logs=tuple(
-                replace(log, node=node)
-                for node in sorted(nodes)
-                for name in names.get(short_name(node), ())
-                for log in logs.of(Selection(nodes=_one(name)))
-            ),
-        )
+        sources = [
+            AttemptSource(entry=entry, logs=logs.of(Selection(attempts=_one(entry.attempt))))
+            for entry in entries
+        ]
+        return make_unit(run, sources, logs_of)
 
     runs = grouped(lake_entries(reader, index))
     return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from relume.events import SchedulerEvent
 from relume.ingest.lake import LakeReader
 from relume.serve.backtest.lakes import entry_of
-from relume.serve.backtest.replay import Finding, Replayed
+from relume.serve.backtest.replay import Findings, Replayed
 from relume.serve.backtest.sources import AttemptSource, Unit
-from relume.serve.live.judge import Judge
-from relume.serve.live.watch import AttemptWatch, WatchSettings
+from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 
 UNIT = "live"
@@ -29,30 +30,18 @@ def replay_live(
     LakeError
         When the lake can't be read.
     """
-    results: dict[str, Replayed] = {}
-    told: dict[str, list[SchedulerEvent]] = {}
-
-    def over(watch: AttemptWatch) -> None:
-        result = results.setdefault(str(watch.attempt), Replayed())
-        result.verdict = watch.full_verdict()
-        result.first_step, result.last_step = watch.steps
-
-    judge = Judge(analyzer, settings, zone, retired=over)
+    found = Findings(analyzer, settings, zone)
+    told: defaultdict[str, list[SchedulerEvent]] = defaultdict(list)
     now = 0
     for landing in reader.landings():
         now = getattr(landing, "observed_at", None) or now
         if isinstance(landing, SchedulerEvent):
-            _note(told.setdefault(landing.attempt, []), landing)
-        for advice in judge.take(landing):
-            watch = judge.watches.get(advice.attempt)
-            result = results.setdefault(advice.attempt, Replayed())
-            verdict = result.verdict if watch is None else watch.verdict
-            result.findings.append(Finding(advice, verdict))
-    for watch in judge.watches.values():
-        over(watch)
+            _note(told[landing.attempt], landing)
+        found.take(landing)
+    results = found.finish()
     entries = [entry_of(attempt, events) for attempt, events in told.items()]
     for entry in entries:
-        extent = results.setdefault(entry.attempt, Replayed()).extent
+        extent = results[entry.attempt].extent
         extent.start = entry.start or told[entry.attempt][0].event_time or 0
         extent.end, extent.is_timed = max(entry.end or now, extent.start), True
         extent.logs = 1

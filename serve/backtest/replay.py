@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -49,6 +50,40 @@ class Replayed:
     last_step: int | None = None
 
 
+class Findings:
+    """Takes landings into a judge, and notes what comes of each attempt.
+
+    Attributes
+    ----------
+    judge
+        Who takes them.
+    results
+        What came of each attempt so far, by attempt.
+    """
+
+    def __init__(self, analyzer: Analyzer, settings: WatchSettings, zone: str) -> None:
+        self.judge = Judge(analyzer, settings, zone, retired=self._over)
+        self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
+
+    def take(self, landing: Landing) -> None:
+        """Take one landing, in order."""
+        for advice in self.judge.take(landing):
+            watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
+            verdict = result.verdict if watch is None else watch.verdict
+            result.findings.append(Finding(advice, verdict))
+
+    def finish(self) -> dict[str, Replayed]:
+        """Return the results, when the recording has ended; some may still be running."""
+        for watch in self.judge.watches.values():
+            self._over(watch)
+        return self.results
+
+    def _over(self, watch: AttemptWatch) -> None:
+        result = self.results[str(watch.attempt)]
+        result.verdict = watch.full_verdict()
+        result.first_step, result.last_step = watch.steps
+
+
 def replay_unit(
     unit: Unit, analyzer: Analyzer, settings: WatchSettings, zone: str
 ) -> dict[str, Replayed]:
@@ -57,24 +92,13 @@ def replay_unit(
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    results = {source.entry.attempt: Replayed() for source in unit.attempts}
-
-    def over(watch: AttemptWatch) -> None:
-        result = results[str(watch.attempt)]
-        result.verdict = watch.full_verdict()
-        result.first_step, result.last_step = watch.steps
-
-    judge = Judge(analyzer, settings, zone, retired=over)
-    extents = {name: result.extent for name, result in results.items()}
+    found = Findings(analyzer, settings, zone)
+    names = [source.entry.attempt for source in unit.attempts]
+    extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster
-    for landing in ticked(unit_landings(unit, zone, extents), judge, cluster):
-        for advice in judge.take(landing):
-            watch = judge.watches.get(advice.attempt)
-            verdict = results[advice.attempt].verdict if watch is None else watch.verdict
-            results[advice.attempt].findings.append(Finding(advice, verdict))
-    for watch in judge.watches.values():  # still running when the recording ended
-        over(watch)
-    return results
+    for landing in ticked(unit_landings(unit, zone, extents), found.judge, cluster):
+        found.take(landing)
+    return found.finish()
 
 
 def ticked(timed: Iterable[Timed], judge: Judge, cluster: str) -> Iterator[Landing]:

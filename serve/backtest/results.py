@@ -75,18 +75,14 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
     results = []
     for source in unit.attempts:
         entry, found = source.entry, replayed[source.entry.attempt]
-        is_timed = found.extent.is_timed
-        skipped: dict[str, int] = {}
-        for log in source.logs:
-            for reason, count in log.skipped.items():
-                skipped[reason] = skipped.get(reason, 0) + count
+        start, end = found.extent.span
         results.append(
             AttemptResult(
                 attempt=entry.attempt,
                 title=entry.title,
                 run=source.run.name,
-                start=found.extent.start if is_timed else None,
-                end=found.extent.end if is_timed else None,
+                start=start,
+                end=end,
                 nodes=entry.size,
                 state=entry.state,
                 advice=[_advice(one.advice, one.verdict) for one in found.findings],
@@ -95,7 +91,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 last_step=found.last_step,
                 logs=found.extent.logs,
                 missing=found.extent.missing or list(source.missing),
-                skipped=skipped,
+                skipped=source.skipped,
             )
         )
     return UnitResult(unit.name, results)
@@ -143,20 +139,7 @@ class Results:
 
     def read(self) -> Iterator[UnitResult]:
         """Yield all results, in the order in which they were made."""
-        with self._path.open("rb") as stream:
-            for line in stream:
-                yield msgspec.json.decode(line, type=UnitResult)
-
-    def _decoded(self, line: bytes, number: int) -> UnitResult:
-        try:
-            return msgspec.json.decode(line, type=UnitResult)
-        except msgspec.DecodeError as error:
-            raise InputError(
-                f"{self._path} line {number}",
-                found=str(error),
-                expected="a result that `relume backtest` wrote",
-                hint="name another folder with --out, or take the line away",
-            ) from error
+        return read_units(self._path)
 
     def _lock(self, folder: Path) -> None:
         try:
@@ -194,15 +177,45 @@ class Results:
 
     def _recover(self) -> set[str]:
         done, end = set(), 0
-        with self._path.open("rb") as stream:
-            for number, line in enumerate(stream, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                done.add(self._decoded(line, number).unit)
-                end += len(line)
+        for unit, after in _units(self._path):
+            done.add(unit.unit)
+            end = after
         os.ftruncate(self._descriptor, end)
         os.lseek(self._descriptor, end, os.SEEK_SET)
         return done
+
+
+def read_units(path: Path) -> Iterator[UnitResult]:
+    """Yield the results in a file, up to a line that is being written or was cut short by a kill.
+
+    Raises
+    ------
+    InputError
+        At a line that is no result.
+    OSError
+        When there is no such file.
+    """
+    return (unit for unit, _ in _units(path))
+
+
+def _units(path: Path) -> Iterator[tuple[UnitResult, int]]:
+    """Yield each result with the offset of its line's end."""
+    end = 0
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                unit = msgspec.json.decode(line, type=UnitResult)
+            except msgspec.DecodeError as error:
+                raise InputError(
+                    f"{path} line {number}",
+                    found=str(error),
+                    expected="a result that `relume backtest` wrote",
+                    hint="name another folder with --out, or take the line away",
+                ) from error
+            end += len(line)
+            yield unit, end
 
 
 def _advice(advice: Advice, verdict: Verdict | None) -> AdviceResult:

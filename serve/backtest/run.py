@@ -9,7 +9,7 @@ from pathlib import Path
 
 from relume import __version__
 from relume.advice import Mode
-from relume.dataset import AttemptEntry, Origin
+from relume.dataset import LABELLED, AttemptEntry, Origin
 from relume.errors import InputError
 from relume.ingest.datasets import is_dataset, read_dataset
 from relume.ingest.datasets.forms import HEADER_FILE
@@ -30,8 +30,6 @@ from relume.serve.offline import Analyzer
 from relume.verdict import Kind
 
 HASH_DIGITS = 16
-ALARMS = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
-"""Kinds of Advice that are alarms, whatever is advised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +214,7 @@ def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> S
 def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
     """Advice of a kind that claims something; one that takes it back is none."""
     advice = result.advice
-    if advice.kind not in ALARMS:
+    if advice.kind not in LABELLED:
         return None
     return Alarm(
         attempt=one.attempt,

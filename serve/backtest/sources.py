@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -63,6 +63,14 @@ class AttemptSource:
     missing: tuple[str, ...] = ()
 
     @property
+    def skipped(self) -> dict[str, int]:
+        """What was left out of the logs that were read so far, by reason."""
+        counts = SkipCounts()
+        for log in self.logs:
+            counts.merge(log.skipped)
+        return counts.as_dict()
+
+    @property
     def run(self) -> RunKey:
         """Whose try it is."""
         key = AttemptId.parse(self.entry.attempt).job_key
@@ -79,10 +87,19 @@ class Unit:
     attempts: tuple[AttemptSource, ...]
     node_logs: tuple[LogSource, ...] = ()
 
-    @property
-    def nodes(self) -> set[str]:
-        """Every node that one of the attempts ran on."""
-        return {node for source in self.attempts for node in source.entry.nodes}
+
+def make_unit(
+    run: RunKey,
+    attempts: Sequence[AttemptSource],
+    logs_of_node: Callable[[str], Iterable[LogSource]],
+) -> Unit:
+    """Return the unit of a run, with the logs of every node that one of its attempts ran on."""
+    nodes = sorted({node for source in attempts for node in source.entry.nodes})
+    return Unit(
+        name=unit_name(run),
+        attempts=tuple(attempts),
+        node_logs=tuple(log for node in nodes for log in logs_of_node(node)),
+    )
 
 
 class Planned(NamedTuple):

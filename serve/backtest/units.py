@@ -17,6 +17,7 @@ from relume.serve.backtest.sources import (
     Unit,
     file_source,
     grouped,
+    make_unit,
     unit_name,
     with_files,
 )
@@ -43,15 +44,11 @@ def dataset_plans(dataset: Dataset) -> list[Planned]:
         with suppress(InputError):  # a log that isn't there: the others are all there is
             logs.setdefault(short_name(file.node or ""), []).append(file_source(file))
 
+    def logs_of(node: str) -> Iterator[LogSource]:
+        return (replace(log, node=node) for log in logs.get(short_name(node), ()))
+
     def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
-        nodes = sorted({node for entry in entries for node in entry.nodes})
-        return Unit(
-            name=unit_name(run),
-            attempts=tuple(map(with_files, entries)),
-            node_logs=tuple(
-                replace(log, node=node) for node in nodes for log in logs.get(short_name(node), ())
-            ),
-        )
+        return make_unit(run, list(map(with_files, entries)), logs_of)
 
     runs = grouped(dataset.attempts())
     return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]

@@ -12,7 +12,7 @@ from relume.events import SchedulerEvent
 from relume.identity import AttemptId, read_comment, run_name
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.book import AttemptBook
-from relume.serve.live.judge import SCHEDULER
+from relume.serve.live.naming import SCHEDULER
 from relume.slurm.job import ENDED_STATES, HELD_STATES, UNKNOWN_STATE, SlurmJob, SlurmSnapshot
 
 log = logging.getLogger(__name__)

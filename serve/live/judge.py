@@ -16,15 +16,13 @@ from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.live.history import Histories, RunKey
-from relume.serve.live.naming import LOG_ENDED, attempt_of_source, log_source
+from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
-SCHEDULER = "slurm"
-"""Source of what the scheduler says; while it is silent, nobody knows which jobs run."""
 MAX_ATTEMPTS = 20_000
 """Attempts watched at once; the one that began first goes first, since it is most likely over."""
 MAX_OVER = 100_000

@@ -1,7 +1,9 @@
-"""Names of the sources whose health is told: the logs of attempts."""
+"""Names of the sources whose health is told: the logs of attempts, and the scheduler."""
 
 from __future__ import annotations
 
+SCHEDULER = "slurm"
+"""Source of what the scheduler says; while it is silent, nobody knows which jobs run."""
 LOG_ENDED = "read to its end"
 """Reason of the status that lands when the logs of an ended attempt were read to their end."""
 

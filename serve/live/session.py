@@ -21,8 +21,9 @@ from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.follow import JobLogs, job_paths
 from relume.serve.live.jobs import ClusterJobs, Taken
-from relume.serve.live.judge import SCHEDULER, Judge
+from relume.serve.live.judge import Judge
 from relume.serve.live.kernel import KernelLogs
+from relume.serve.live.naming import SCHEDULER
 from relume.serve.live.owners import opener_of
 from relume.serve.live.recent import RECENT_SECONDS
 from relume.serve.live.surroundings import Surroundings

@@ -44,8 +44,9 @@ def render(scan: Scan, shown: Sequence[Scanned]) -> Iterator[Group | Text]:
         yield _table("Failures that came again", _REPEAT_COLUMNS, rows)
     nodes = suspicious_nodes(scan.attempts)
     if nodes:
-        numbers = ((one.blamed, one.failed, one.ran) for one in nodes[:MAX_ROWS])
-        cells = [(one.node, *map(str, counts)) for one, counts in zip(nodes, numbers, strict=False)]
+        cells = [
+            (one.node, str(one.blamed), str(one.failed), str(one.ran)) for one in nodes[:MAX_ROWS]
+        ]
         yield _table("Nodes that failures are blamed on", _NODE_COLUMNS, cells)
     yield Text(summary(scan))
 

@@ -6,8 +6,10 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from relume.clock import MICROSECONDS_PER_SECOND
 from relume.dataset import AttemptEntry
 from relume.errors import InputError
 from relume.identity import AttemptId
@@ -16,7 +18,7 @@ from relume.ingest.blocks import Block
 from relume.ingest.opening import read_blocks
 from relume.ingest.skips import SkipCounts
 from relume.models.diagnosis.scheduler import ALIVE_STATES, FAILED_STATES
-from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, unit_name
+from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, make_unit
 from relume.serve.scan.places import LogPlaces, Place, no_paths, refusal
 
 Told = Mapping[tuple[str, int], Sequence[tuple[str, str]]]
@@ -61,16 +63,15 @@ def accounting_units(
     }
     found = _logs(known, places, told or {})
     for run, entries in grouped(entry for entry, _ in known.values()).items():
-        sources = tuple(
+        sources = [
             AttemptSource(
                 entry=entry,
                 logs=tuple(found[entry.attempt].logs),
                 missing=tuple(found[entry.attempt].missing),
             )
             for entry in entries
-        )
-        nodes = sorted({node for entry in entries for node in entry.nodes})
-        yield Unit(name=unit_name(run), attempts=sources, node_logs=_node_logs(nodes, places))
+        ]
+        yield make_unit(run, sources, partial(_node_logs, places))
 
 
 def entry_of(attempt: AttemptId, row: AccountingRow, asked_at: int | None) -> AttemptEntry:
@@ -127,7 +128,7 @@ def _assign(claims: Sequence[tuple[AttemptEntry, Place]], found: Mapping[str, _F
         except (OSError, InputError) as error:
             mine.missing.append(refusal(place, error))
             continue
-        if entry.start is not None and modified * 1e6 < entry.start:
+        if entry.start is not None and modified * MICROSECONDS_PER_SECOND < entry.start:
             mine.missing.append(f"log {place.path!r}: it is older than the attempt")
         elif size == 0:
             mine.missing.append(f"log {place.path!r}: it is empty")
@@ -137,16 +138,13 @@ def _assign(claims: Sequence[tuple[AttemptEntry, Place]], found: Mapping[str, _F
             owner = entry.attempt
 
 
-def _node_logs(nodes: Iterable[str], places: LogPlaces) -> tuple[LogSource, ...]:
-    logs = []
-    for node in nodes:
-        for place in places.of_node(node):
-            try:
-                modified, _ = _look(place)
-            except (OSError, InputError):
-                continue  # the verdict says itself that a kernel log would have helped
-            logs.append(_source(place, node, modified))
-    return tuple(logs)
+def _node_logs(places: LogPlaces, node: str) -> Iterator[LogSource]:
+    for place in places.of_node(node):
+        try:
+            modified, _ = _look(place)
+        except (OSError, InputError):
+            continue  # the verdict says itself that a kernel log would have helped
+        yield _source(place, node, modified)
 
 
 def _look(place: Place) -> tuple[float, int]:

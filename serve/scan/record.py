@@ -1,4 +1,4 @@
-"""JSON form of a scan, described in `docs/formats/scan.md`."""
+"""JSON form of a scan, described in `docs/scan.md`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from relume.ingest.skips import SkipCounts
 from relume.records import SCHEMA_VERSION, verdict_record
 from relume.serve.scan.scanned import Scanned
 from relume.serve.scan.summary import NodeRecord, Repeat, repeats, suspicious_nodes
+from relume.verdict import Kind
 
 _VERDICT_KEYS = (
     "kind",
@@ -44,7 +45,7 @@ class Scan:
     def counts(self) -> dict[str, int]:
         """How many attempts were looked at, failed, and could not be judged."""
         unknown = sum(
-            not one.is_finding and (one.verdict is None or one.verdict.kind.value == "unknown")
+            not one.is_finding and (one.verdict is None or one.verdict.kind is Kind.UNKNOWN)
             for one in self.attempts
         )
         return {

@@ -119,23 +119,19 @@ def scan_lake(
 
 
 def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
-    is_timed = found.extent.is_timed
-    skipped: dict[str, int] = {}
-    for log in source.logs:
-        for reason, count in log.skipped.items():
-            skipped[reason] = skipped.get(reason, 0) + count
+    start, end = found.extent.span
     return Scanned(
         entry=source.entry,
         run=source.run,
         verdict=_verdict(source.entry, found),
         advice=_advice(source.entry, found),
-        start=found.extent.start if is_timed else None,
-        end=found.extent.end if is_timed else None,
+        start=start,
+        end=end,
         first_step=found.first_step,
         last_step=found.last_step,
         logs=tuple(log.name for log in source.logs) or _files(found),
         missing=source.missing,
-        skipped=skipped,
+        skipped=source.skipped,
     )
 
 

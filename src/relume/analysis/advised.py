@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from relume.errors import InputError
-from relume.serve.backtest.results import RESULTS_FILE, UnitResult
+from relume.serve.backtest.results import RESULTS_FILE, read_units
 
 SCHEMA = pl.Schema(
     {
@@ -65,10 +65,8 @@ def of_backtest(folder: Path | str) -> pl.DataFrame:
     """
     path = Path(folder) / RESULTS_FILE
     try:
-        units = [
-            msgspec.json.decode(line, type=UnitResult) for line in path.read_bytes().splitlines()
-        ]
-    except (OSError, msgspec.MsgspecError) as error:
+        units = list(read_units(path))
+    except OSError as error:
         raise InputError(
             f"results of a backtest in {folder}",
             found=str(error),
