@@ -26,6 +26,17 @@ def read_about(lake: Path) -> dict[str, str]:
     return {name: found[_PREFIX + name] for name in (ZONE, ORIGIN) if _PREFIX + name in found}
 
 
+def zone_of_lake(lake: Path, otherwise: str) -> str:
+    """Return the zone that the lake's clocks are noted to be in, else `otherwise`.
+
+    Raises
+    ------
+    LakeError
+        When there is no lake.
+    """
+    return read_about(lake).get(ZONE, otherwise)
+
+
 def note_about(lake: LakeWriter, facts: Mapping[str, str]) -> None:
     """Note facts about all that is, and will be, in a lake; each stays what it was noted as.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from relume.advice import Advice, Operation
 from relume.dataset import AttemptEntry
 from relume.ingest.lake import LakeReader
-from relume.ingest.lake.about import ZONE, read_about
+from relume.ingest.lake.about import zone_of_lake
 from relume.models.diagnosis.scheduler import FAILED_STATES
 from relume.models.policy.fingerprint import fingerprint
 from relume.serve.backtest.lakes import is_live, lake_units
@@ -103,12 +103,14 @@ def scan_lake(
 ) -> Iterator[Scanned]:
     """Yield every attempt of a lake, judged: recordings by their clocks, a service's as landed.
 
+    `zone` is that of clocks that name none, where the lake doesn't say itself.
+
     Raises
     ------
     LakeError
         When the lake can't be read.
     """
-    zone = read_about(folder).get(ZONE, zone)
+    zone = zone_of_lake(folder, zone)
     reader = LakeReader(folder, zone=zone)
     if not is_live(reader):
         yield from scan_units(lake_units(reader), analyzer, settings, zone)

@@ -13,7 +13,7 @@ from relume.identity import AttemptId
 from relume.ingest.forms import KERNEL
 from relume.ingest.joining import NodeTimes, Stay
 from relume.ingest.lake import LakeReader
-from relume.ingest.lake.about import ZONE, read_about
+from relume.ingest.lake.about import zone_of_lake
 from relume.ingest.lake.frames import scan
 from relume.ingest.loglines import LineParser
 from relume.serve.backtest.lakes import lake_entries
@@ -61,7 +61,7 @@ def kernel_lines(lake: Path | str, *, zone: str = "UTC") -> pl.DataFrame:
     LakeError
         When the lake can't be read.
     """
-    zone = read_about(Path(lake)).get(ZONE, zone)
+    zone = zone_of_lake(Path(lake), zone)
     reader = LakeReader(lake, zone=zone)
     stays: defaultdict[str, list[Stay]] = defaultdict(list)
     for entry in lake_entries(reader, reader.index()):
