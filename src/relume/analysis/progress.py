@@ -12,6 +12,7 @@ from relume.errors import InputError
 from relume.features.progress.parse import parse_progress
 from relume.identity import AttemptId
 from relume.ingest.lake import LakeReader, LineBatch
+from relume.ingest.lake.about import zone_of_lake
 from relume.ingest.lake.batches import Parsers
 from relume.models.diagnosis.episode import JOB_STREAMS
 
@@ -41,7 +42,7 @@ def progress(lake: Path | str, attempt: str, *, zone: str = "UTC") -> pl.DataFra
     attempt
         Text form of its identity.
     zone
-        IANA name of the zone of clocks that name none.
+        IANA name of the zone of clocks that name none, where the lake doesn't say itself.
 
     Returns
     -------
@@ -57,6 +58,7 @@ def progress(lake: Path | str, attempt: str, *, zone: str = "UTC") -> pl.DataFra
         When the lake can't be read.
     """
     AttemptId.parse(attempt)
+    zone = zone_of_lake(Path(lake), zone)
     reader = LakeReader(lake, zone=zone)
     index = reader.index()
     if attempt not in index.attempts:
