@@ -12,7 +12,7 @@ from relume.events import Tick
 from relume.ingest.lake.batches import Landing
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
-from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.backtest.timeline import unit_landings
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
@@ -48,6 +48,13 @@ class Replayed:
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
+
+    def missing(self, source: AttemptSource) -> tuple[str, ...]:
+        """What of the attempt's logs could not be used, and why; known before the replay, or not.
+
+        An attempt that was never opened has only the former.
+        """
+        return tuple(self.extent.missing) or source.missing
 
 
 class Findings:

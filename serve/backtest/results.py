@@ -90,7 +90,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 first_step=found.first_step,
                 last_step=found.last_step,
                 logs=found.extent.logs,
-                missing=found.extent.missing or list(source.missing),
+                missing=list(found.missing(source)),
                 skipped=source.skipped,
             )
         )

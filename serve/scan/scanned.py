@@ -132,7 +132,7 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
         first_step=found.first_step,
         last_step=found.last_step,
         logs=tuple(log.name for log in source.logs) or _files(found),
-        missing=source.missing,
+        missing=found.missing(source),
         skipped=source.skipped,
     )
 
