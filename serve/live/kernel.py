@@ -50,7 +50,7 @@ class KernelLogs:
 
     def use(self, nodes: Iterable[str]) -> None:
         """Read the logs of these nodes from now on, and no others."""
-        wanted = {node for node in nodes if "/" not in node and node not in {"", ".", ".."}}
+        wanted = {node for node in nodes if kernel_paths(self.templates, node)}
         for node in self._nodes - wanted:
             for source in self._sources(node):
                 self._group.discard(source)
@@ -90,12 +90,22 @@ class KernelLogs:
             yield status
 
     def _sources(self, node: str) -> dict[str, str]:
-        paths = (template.replace(NODE, node) for template in self.templates)
-        return {f"kernel {node} {path}": path for path in paths}
+        return {f"kernel {node} {path}": path for path in kernel_paths(self.templates, node)}
 
     def _begin(self, source: str, path: str) -> TailPosition | None:
         known = self.resumed.pop(source, None)
         return recent(path) if known is None else TailPosition.from_text(known)
+
+
+def kernel_paths(templates: Iterable[str], node: str) -> list[str]:
+    """Return where the kernel log of a node is; nowhere for a name that leads elsewhere.
+
+    >>> kernel_paths(["/logs/{node}/kern.log"], "gpu-a01"), kernel_paths(["/logs/{node}"], "..")
+    (['/logs/gpu-a01/kern.log'], [])
+    """
+    if "/" in node or node in {"", ".", ".."}:
+        return []
+    return [template.replace(NODE, node) for template in templates]
 
 
 def recent(path: str, history_bytes: int = HISTORY_BYTES) -> TailPosition | None:

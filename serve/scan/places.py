@@ -18,11 +18,11 @@ from relume.errors import InputError
 from relume.ingest.accounting.row import AccountingRow
 from relume.ingest.tailing.file import Opener
 from relume.ingest.tailing.opening import open_log, open_trusted
+from relume.serve.live.kernel import kernel_paths
 from relume.serve.live.owners import opener_of
 from relume.slurm.paths import OutputNames, output_path
 
-NODE = "{node}"
-_NO_FILE = frozenset({"/dev/null", "none"})
+_NO_FILE = "/dev/null"
 _OUTPUT, _ERROR = ("-o", "--output"), ("-e", "--error")
 
 
@@ -79,10 +79,7 @@ class LogPlaces:
 
     def of_node(self, node: str) -> list[Place]:
         """Return where the kernel log of a node may be."""
-        if "/" in node or node in {"", ".", ".."}:
-            return []
-        paths = (template.replace(NODE, node) for template in self.kernel)
-        return [Place(path, "kernel", open_trusted) for path in paths]
+        return [Place(path, "kernel", open_trusted) for path in kernel_paths(self.kernel, node)]
 
 
 def names_of(row: AccountingRow) -> OutputNames | None:
@@ -127,7 +124,7 @@ def _asked(row: AccountingRow, names: OutputNames | None) -> Iterator[tuple[str,
     if err is not None:
         paths.setdefault(_expanded(err, names), "stderr")
     for path, stream in paths.items():
-        if path is not None and path not in _NO_FILE:
+        if path is not None and path != _NO_FILE:
             yield path, stream
 
 
