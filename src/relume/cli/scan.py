@@ -274,19 +274,13 @@ def _judging(config: Path | None, rules: list[Path]) -> tuple[Settings, Judging]
 
 def _file(path: Path, settings: Settings) -> Table:
     from relume.ingest.accounting.read import with_header
-    from relume.ingest.opening import read_blocks
+    from relume.ingest.importing.events import text_lines
     from relume.ingest.skips import SkipCounts
     from relume.serve.scan.run import Table
 
     skipped, cluster = SkipCounts(), settings.cluster
-    lines = (
-        line
-        for block in read_blocks(path, skipped=skipped)
-        for line in block.data.decode("utf-8", "replace").split("\n")
-    )
-    return Table(
-        lines=with_header(lines), zone=cluster.timezone, cluster=cluster.name, skipped=skipped
-    )
+    lines = with_header(text_lines(path, skipped))
+    return Table(lines=lines, zone=cluster.timezone, cluster=cluster.name, skipped=skipped)
 
 
 def _slurm(conf: Path | None, settings: Settings, window: Window, places: LogPlaces) -> Table:
