@@ -43,7 +43,7 @@ def backtest(path: Path, out: Path) -> None:
     judging = Judging(analyzer=Analyzer(), settings=WatchSettings())
     recording = Recording(path)
     with Results(out, recording.about(judging)) as results:
-        recording.replay(judging, results, lambda _done, _total: None)
+        recording.replay(judging, results)
 
 
 def kill_backtests(path: Path, folder: Path, *, kills: int, seed: int) -> Killed:

@@ -19,5 +19,5 @@ def scored(name: str, data: Path, folder: Path, judging: Judging) -> tuple[Recor
     find(name).write(data, folder / name)
     recording = Recording(folder / name)
     with Results(folder / f"{name}-results", recording.about(judging)) as results:
-        recording.replay(judging, results, lambda _done, _total: None)
+        recording.replay(judging, results)
         return recording, score(Outcome(recording, results).attempts())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,9 +24,12 @@ from relume.serve.backtest.replay import replay_unit
 from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
 from relume.serve.backtest.sources import Planned
 from relume.serve.backtest.units import dataset_plans
+from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
+from relume.serve.live.options import RunnerOptions
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
+from relume.settings import Settings
 from relume.verdict import Kind
 
 HASH_DIGITS = 16
@@ -44,6 +47,22 @@ class Judging:
     settings: WatchSettings
     zone: str = "UTC"
     progress: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings, rules: Sequence[Path] = ()) -> Judging:
+        """Return how a configuration judges, with `rules` besides its own; it takes a second.
+
+        Raises
+        ------
+        RelumeError
+            For rules or patterns that can't be used.
+        """
+        return cls(
+            analyzer=analyzer_of(settings, rules=rules),
+            settings=RunnerOptions.of(settings).watch,
+            zone=settings.cluster.timezone,
+            progress=tuple(map(str, settings.progress.patterns)),
+        )
 
     def digest(self) -> str:
         """Return a hash of everything that results depend on besides the data."""
@@ -107,7 +126,10 @@ class Recording:
         return {} if self._labels is None else {one.attempt: one for one in self._labels.attempts()}
 
     def replay(
-        self, judging: Judging, results: Results, advance: Callable[[int, int], None]
+        self,
+        judging: Judging,
+        results: Results,
+        advance: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
         """Replay every unit that `results` doesn't have.
 

@@ -11,9 +11,7 @@ import polars as pl
 
 from relume.config import load_config
 from relume.serve.backtest.run import Judging
-from relume.serve.configured import analyzer_of
 from relume.serve.live.history import RunKey
-from relume.serve.live.options import RunnerOptions
 from relume.serve.scan.run import scan_recorded
 from relume.serve.scan.scanned import Scanned
 from relume.serve.scan.summary import by_age, streak_numbers
@@ -83,12 +81,7 @@ def attempts(lake: Path | str, *, config: Path | None = None) -> pl.DataFrame:
     RelumeError
         When lake or configuration can't be read.
     """
-    settings = load_config(config).settings
-    judging = Judging(
-        analyzer=analyzer_of(settings),
-        settings=RunnerOptions.of(settings).watch,
-        zone=settings.cluster.timezone,
-    )
+    judging = Judging.of(load_config(config).settings)
     return frame_of(scan_recorded(Path(lake), Window(), judging).attempts)
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
-from relume.cli.output import say
+from relume.cli.output import say, table_console
 
 if TYPE_CHECKING:
     from relume.models.scoring.attempt import ScoredAttempt
-    from relume.serve.backtest.run import Judging, Recording
+    from relume.serve.backtest.run import Recording
 
 MAX_SHOWN = 5
 PIPED_WIDTH = 120
@@ -64,10 +64,11 @@ def backtest(
     Prints precision, recall, false alarms per job-day, latency, attribution and a scoreboard by
     rule. Exit code 0, whatever they are; 2: the data can't be used.
     """
+    from relume.config import load_config
     from relume.serve.backtest.results import Results
-    from relume.serve.backtest.run import Outcome, Recording
+    from relume.serve.backtest.run import Judging, Outcome, Recording
 
-    judging = _judging(config, rules or [])
+    judging = Judging.of(load_config(config).settings, rules or [])
     recording = Recording(data, labels)
     with nullcontext(out) if out is not None else _temporary() as folder:
         began = time.monotonic()
@@ -87,21 +88,6 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
-
-
-def _judging(config: Path | None, rules: list[Path]) -> Judging:
-    from relume.config import load_config
-    from relume.serve.backtest.run import Judging
-    from relume.serve.configured import analyzer_of
-    from relume.serve.live.options import RunnerOptions
-
-    settings = load_config(config).settings
-    return Judging(
-        analyzer=analyzer_of(settings, rules=rules),
-        settings=RunnerOptions.of(settings).watch,
-        zone=settings.cluster.timezone,
-        progress=tuple(map(str, settings.progress.patterns)),
-    )
 
 
 def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float) -> dict[str, Any]:
@@ -127,13 +113,9 @@ def _print(document: dict[str, Any], *, as_json: bool) -> None:
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
         return
-    from rich.console import Console
-
     from relume.serve.reports.score import render
 
-    console = Console(file=sys.stdout, highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
+    console = table_console(PIPED_WIDTH)
     for table in render(document):
         console.print(table)
         console.print()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relume.cli.options import JsonOption, named_path
-from relume.cli.output import say
+from relume.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from relume.benchmarks.result import BenchResult, Measure
@@ -62,7 +62,7 @@ def list_benches(*, as_json: JsonOption = False) -> None:
     from relume.benchmarks.registry import BENCHES
 
     if as_json:
-        _print_json({"benches": [{"id": b.id, "shows": b.shows, "data": b.data} for b in BENCHES]})
+        print_json({"benches": [{"id": b.id, "shows": b.shows, "data": b.data} for b in BENCHES]})
         return
     for bench in BENCHES:
         typer.echo(f"{bench.id:<15} {bench.shows}\n{'':<15} data: {bench.data}")
@@ -91,7 +91,7 @@ def run(
     result = bench.run(data, quick=quick)
     path = store(result, folder)
     if as_json:
-        _print_json(result.record())
+        print_json(result.record())
     else:
         _print_table(result)
     say(f"stored in {path}")
@@ -116,7 +116,7 @@ def dataset(
 
     if list_names:
         if as_json:
-            _print_json({"corpora": [{"name": c.name, "what": c.what} for c in CORPORA]})
+            print_json({"corpora": [{"name": c.name, "what": c.what} for c in CORPORA]})
             return
         for corpus in CORPORA:
             typer.echo(f"{corpus.name:<15} {corpus.what}\n{'':<15} data: {corpus.data}")
@@ -141,7 +141,7 @@ def dataset(
         "incidents": sum(len(entry.incidents or ()) for entry in entries),
     }
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     typer.echo(
         f"{facts['name']} ({facts['hash']}), {facts['origin']}: {facts['attempts']} attempts, "
@@ -172,15 +172,6 @@ def table(
         if not check and rendered != text:
             file.write_text(rendered, encoding="utf-8")
     raise typer.Exit(int(check and differ))
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    import orjson
-
-    from relume.records import SCHEMA_VERSION
-
-    text = orjson.dumps({"schema_version": SCHEMA_VERSION, **document}, option=orjson.OPT_INDENT_2)
-    typer.echo(text.decode())
 
 
 def _print_table(result: BenchResult) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, named_path
-from relume.cli.output import say_all
+from relume.cli.output import print_json, say_all
 
 EXIT_USAGE = 2
 
@@ -66,7 +66,7 @@ def show(
         "file": None if loaded.file is None else str(loaded.file),
         "settings": loaded.settings.model_dump(),
     }
-    _print_json(document | ({"origins": loaded.origins} if origin else {}))
+    print_json(document | ({"origins": loaded.origins} if origin else {}))
 
 
 @app.command("schema")
@@ -78,12 +78,3 @@ def schema() -> None:
 
     # A document of another standard: it carries `$schema`, not our `schema_version`.
     typer.echo(json.dumps(json_schema(), indent=2))
-
-
-def _print_json(document: dict[str, object]) -> None:
-    import orjson
-
-    from relume.records import SCHEMA_VERSION
-
-    text = orjson.dumps({"schema_version": SCHEMA_VERSION, **document}, option=orjson.OPT_INDENT_2)
-    typer.echo(text.decode())

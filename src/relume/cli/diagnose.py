@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path
-from relume.cli.output import say, say_all
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path, one_form
+from relume.cli.output import print_json, say, say_all
 from relume.records import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def diagnose(
     """
     from relume.errors import InputError, counted
 
-    if as_json and as_jsonl:
-        raise InputError("--json and --jsonl can't be used together", hint="choose one of them")
+    one_form(json=as_json, jsonl=as_jsonl)
     if cases is not None and paths:
         raise InputError(
             "--cases takes no other path",
@@ -83,7 +82,7 @@ def diagnose(
         return
     results, refused = _diagnose_paths(analyzer, paths or [])
     if as_json and results:
-        _write_document([_record(result) for result in results])
+        print_json({"verdicts": [_record(result) for result in results]})
     elif as_jsonl:
         _write_lines({"schema_version": SCHEMA_VERSION, **_record(result)} for result in results)
     else:
@@ -138,7 +137,7 @@ def _write_cases(analyzer: Analyzer, path: Path, *, as_document: bool) -> None:
     if not as_document:
         _write_lines(records)
     elif verdicts := list(records):
-        _write_document(verdicts)
+        print_json({"verdicts": verdicts})
     if refused.count:
         say_all(refused.first)
         if others := refused.count - len(refused.first):
@@ -186,13 +185,6 @@ def _fingerprint(verdict: Verdict) -> dict[str, object]:
     from relume.models.policy.fingerprint import fingerprint
 
     return {"fingerprint": fingerprint(verdict) if verdict.kind.is_failure else None}
-
-
-def _write_document(verdicts: list[dict[str, object]]) -> None:
-    import orjson
-
-    document = {"schema_version": SCHEMA_VERSION, "verdicts": verdicts}
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _write_lines(records: Iterable[dict[str, object]]) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, named, named_path
-from relume.cli.output import printable, say, say_all
+from relume.cli.options import ConfigOption, JsonOption, named, named_path, one_form
+from relume.cli.output import print_json, printable, say, say_all
 
 if TYPE_CHECKING:
     from relume.ingest.importing import ImportReport, Unit
@@ -126,19 +126,13 @@ def sql(
     elsewhere.
     """
     from relume.cli.rows import FORMS
-    from relume.errors import InputError
     from relume.ingest.lake.queries import query as ask
     from relume.ingest.lake.sql import connect
 
-    asked = {"json": as_json, "jsonl": as_jsonl, "csv": as_csv}
-    forms = [form for form, is_asked in asked.items() if is_asked]
-    if len(forms) > 1:
-        raise InputError(
-            f"--{forms[0]} and --{forms[1]} can't be used together", hint="choose one of them"
-        )
+    form = one_form(json=as_json, jsonl=as_jsonl, csv=as_csv)
     with connect(lake) as connection:
         answer = ask(connection, query)
-        FORMS[forms[0] if forms else "text"](answer.names, answer.rows())
+        FORMS[form or "text"](answer.names, answer.rows())
 
 
 @app.command("tables")
@@ -208,12 +202,7 @@ def _days(age: str) -> int:
 
 def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: bool) -> None:
     if as_json:
-        import orjson
-
-        from relume.records import SCHEMA_VERSION
-
         record = {
-            "schema_version": SCHEMA_VERSION,
             "imported": report.imported,
             "resumed": report.resumed,
             "already": report.already,
@@ -225,7 +214,7 @@ def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: 
             "cpu_seconds": round(cpu_seconds, 3),
             **report.skipped.record(),
         }
-        typer.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2).decode())
+        print_json(record)
         return
     typer.echo(
         f"{report.imported} imported, {report.resumed} gone on with, {report.already} there already"

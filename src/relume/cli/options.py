@@ -29,6 +29,24 @@ def named_path(text: str) -> Path:
     return Path(named(text))
 
 
+def one_form(**asked: bool) -> str | None:
+    """Return the form of output that is asked for, by the name of its option; null for none.
+
+    Raises
+    ------
+    InputError
+        For more than one.
+    """
+    from relume.errors import InputError
+
+    forms = [form for form, is_asked in asked.items() if is_asked]
+    if len(forms) > 1:
+        raise InputError(
+            f"--{forms[0]} and --{forms[1]} can't be used together", hint="choose one of them"
+        )
+    return forms[0] if forms else None
+
+
 ConfigOption = Annotated[
     Path | None,
     typer.Option(

@@ -1,15 +1,18 @@
-"""What people read: a verdict as text, and messages on standard error."""
+"""What commands print: a verdict as text, JSON, tables, and messages on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
-from relume.records import locator_record
+from relume.records import SCHEMA_VERSION, locator_record
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from relume.errors import RelumeError
     from relume.ingest.skips import SkipCounts
     from relume.verdict import Locator, Verdict
@@ -27,6 +30,27 @@ def say_all(errors: Iterable[RelumeError]) -> None:
     """Print each error as a message of its own."""
     for error in errors:
         say(error)
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print one indented document, after the version of its schema."""
+    import orjson
+
+    record = {"schema_version": SCHEMA_VERSION, **document}
+    typer.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+
+
+def table_console(piped_width: int) -> Console:
+    """Return what draws on standard output, `piped_width` columns wide where that is no terminal.
+
+    Names in tables may be hostile: nothing in them is taken for markup.
+    """
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = piped_width
+    return console
 
 
 def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts) -> str:

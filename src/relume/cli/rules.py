@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
-from relume.cli.output import say_all
-from relume.records import SCHEMA_VERSION
+from relume.cli.output import print_json, say_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,7 +71,7 @@ def list_rules(
         chosen = [rule for rule in chosen if rule.role == role]
     if as_json:
         records = [_rule_record(rule) for rule in chosen]
-        _write_json({"content_hash": catalogue.content_hash, "rules": records})
+        print_json({"content_hash": catalogue.content_hash, "rules": records})
     elif sys.stdout.isatty():
         _write_table(chosen)
     else:
@@ -98,7 +97,7 @@ def check_rules(
     say_all(errors)  # first: the report below is about the other rules only
     report = check_catalogue(Catalogue.of(signatures), _sample_parser(), prefer=engine)
     if as_json:
-        _write_json(_report_record(report, errors))
+        print_json(_report_record(report, errors))
     else:
         packaged = {rule.id for rule in read_rules()[0]} if paths else set[str]()
         _write_report(report, len(errors), quiet_about=packaged)
@@ -178,10 +177,3 @@ def _write_report(report: Report, errors: int, *, quiet_about: set[str]) -> None
             continue
         typer.echo(f"note: {describe_overlap(overlap)}")
     typer.echo(describe_report(report, errors))
-
-
-def _write_json(document: dict[str, Any]) -> None:
-    import orjson
-
-    record = {"schema_version": SCHEMA_VERSION, **document}
-    sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n")

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path
-from relume.cli.output import say
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path, one_form
+from relume.cli.output import print_json, say, table_console
 from relume.records import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from relume.controller.reader import SlurmReader
-    from relume.serve.backtest.run import Judging
     from relume.serve.scan.places import LogPlaces
     from relume.serve.scan.record import Scan
     from relume.serve.scan.run import Table
@@ -150,11 +149,11 @@ def scan(
     Of a live cluster (three commands of Slurm at most), of a table of sacct, or of a lake. Exit
     code 0: no failure; 1: a failure was found; 2: the input can't be used; 3: Slurm can't be asked.
     """
-    from relume.errors import InputError
+    from relume.config import load_config
+    from relume.serve.backtest.run import Judging
     from relume.serve.scan.run import scan_recorded, scan_table
 
-    if as_json and as_jsonl:
-        raise InputError("--json and --jsonl can't be used together", hint="choose one of them")
+    one_form(json=as_json, jsonl=as_jsonl)
     if lake is not None:
         _refuse_beside_lake(
             {
@@ -166,7 +165,8 @@ def scan(
                 "--slurm-conf": slurm_conf,
             }
         )
-    settings, judging = _judging(config, rules or [])
+    settings = load_config(config).settings
+    judging = Judging.of(settings, rules or [])
     window = _window(settings, starttime, endtime, since, is_live=accounting is lake is None)
     window = _narrowed(window, user, jobs, partition)
     with _progress() as advance:
@@ -258,35 +258,15 @@ def _own_user() -> str | None:
         return None
 
 
-def _judging(config: Path | None, rules: list[Path]) -> tuple[Settings, Judging]:
-    from relume.config import load_config
-    from relume.serve.backtest.run import Judging
-    from relume.serve.configured import analyzer_of
-    from relume.serve.live.options import RunnerOptions
-
-    settings = load_config(config).settings
-    return settings, Judging(
-        analyzer=analyzer_of(settings, rules=rules),
-        settings=RunnerOptions.of(settings).watch,
-        zone=settings.cluster.timezone,
-    )
-
-
 def _file(path: Path, settings: Settings) -> Table:
     from relume.ingest.accounting.read import with_header
-    from relume.ingest.opening import read_blocks
+    from relume.ingest.importing.events import text_lines
     from relume.ingest.skips import SkipCounts
     from relume.serve.scan.run import Table
 
     skipped, cluster = SkipCounts(), settings.cluster
-    lines = (
-        line
-        for block in read_blocks(path, skipped=skipped)
-        for line in block.data.decode("utf-8", "replace").split("\n")
-    )
-    return Table(
-        lines=with_header(lines), zone=cluster.timezone, cluster=cluster.name, skipped=skipped
-    )
+    lines = with_header(text_lines(path, skipped))
+    return Table(lines=lines, zone=cluster.timezone, cluster=cluster.name, skipped=skipped)
 
 
 def _slurm(conf: Path | None, settings: Settings, window: Window, places: LogPlaces) -> Table:
@@ -357,8 +337,7 @@ def _print(scan: Scan, *, show_all: bool, as_json: bool, as_jsonl: bool) -> None
     for words in scan.skipped.left_out():
         say(f"not read of accounting: {words}")
     if as_json:
-        document = orjson.dumps(scan_record(scan, shown), option=orjson.OPT_INDENT_2)
-        sys.stdout.buffer.write(document + b"\n")
+        print_json(scan_record(scan, shown))
     elif as_jsonl:
         for one in shown:
             record = {"schema_version": SCHEMA_VERSION, **attempt_record(one)}
@@ -369,13 +348,9 @@ def _print(scan: Scan, *, show_all: bool, as_json: bool, as_jsonl: bool) -> None
 
 
 def _print_tables(scan: Scan, shown: Sequence[Scanned]) -> None:
-    from rich.console import Console
-
     from relume.serve.reports.scan import render
 
-    console = Console(file=sys.stdout, highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
+    console = table_console(PIPED_WIDTH)
     for part in render(scan, shown):
         console.print(part)
     for one in shown:

@@ -53,7 +53,7 @@ def test_a_lake_of_a_service_gives_the_advice_of_the_service(live: Live, tmp_pat
     recording = Recording(live.path / "lake")
     with Results(tmp_path / "out", recording.about(judging())) as results:
         for _ in range(2):  # the second time there is nothing to do
-            recording.replay(judging(), results, lambda _done, _total: None)
+            recording.replay(judging(), results)
         [result] = results.read()
     assert [one.state for one in result.attempts] == ["FAILED"]
 

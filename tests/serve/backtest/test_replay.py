@@ -365,7 +365,7 @@ def test_a_lake_keeps_the_zone_of_its_clocks(tmp_path: Path) -> None:
     assert (lake.zone, lake.origin) == ("Europe/Berlin", Origin.SIMULATED)
     for recording in (lake, Recording(tmp_path)):
         with Results(tmp_path / f"out {recording.name}", recording.about(judging())) as results:
-            recording.replay(judging(), results, lambda _done, _total: None)
+            recording.replay(judging(), results)
             [unit] = results.read()
         [one] = unit.attempts
         assert (one.missing, one.advice, one.last_step) == ([], [], 900)

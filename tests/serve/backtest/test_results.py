@@ -23,10 +23,6 @@ ABOUT = About(data="made up", digest="d", settings="s", version="v")
 UNITS = [UnitResult(unit=f"u{n}", attempts=[]) for n in range(4)]
 
 
-def silent(_done: int, _total: int) -> None:
-    """Nobody looks at how far it is."""
-
-
 def crashed(folder: Path, number: int, **changes: object) -> AttemptEntry:
     start = START + number * 1000 * SECOND
     log = logged(folder, f"{number}.out", [*steps(30, start=start), *TRACEBACK])
@@ -95,7 +91,7 @@ def test_what_nobody_read_was_not_quiet(tmp_path: Path) -> None:
     recorded(tmp_path, replace(lost, state="COMPLETED", exit_code=0))
     recording = Recording(tmp_path)
     with Results(tmp_path / "out", recording.about(judging())) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         outcome = Outcome(recording, results)
         report = score(outcome.attempts())
         assert "gone.out" in outcome.unread[lost.attempt][0]
@@ -109,7 +105,7 @@ def test_what_only_the_scheduler_tells_is_no_detection(tmp_path: Path) -> None:
     recorded(tmp_path, replace(made, files=(log,)))
     recording = Recording(tmp_path)
     with Results(tmp_path / "out", recording.about(judging())) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         report = score(Outcome(recording, results).attempts())
     assert report.counts.told_by_scheduler > 0
     assert (report.detection.all.true_positives, report.detection.all.misses) == (0, 1)
@@ -133,12 +129,12 @@ def test_a_backtest_that_is_gone_on_with_gives_what_one_in_one_go_gives(tmp_path
     recording = Recording(data)
     about = recording.about(judging())
     with Results(tmp_path / "whole", about) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         whole = list(results.read())
     with Results(tmp_path / "parts", about) as results:
         results.add(whole[1])
     with Results(tmp_path / "parts", about) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         parts = {one.unit: one for one in results.read()}
     assert parts == {one.unit: one for one in whole}
     assert len(parts) == 3
@@ -148,7 +144,7 @@ def test_advice_is_kept_as_the_ledger_would_have_it(tmp_path: Path) -> None:
     recorded(tmp_path, crashed(tmp_path, 1))
     recording = Recording(tmp_path)
     with Results(tmp_path / "out", recording.about(judging())) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         [unit] = results.read()
     [attempt] = unit.attempts
     advice = attempt.advice[0].advice
@@ -170,7 +166,7 @@ def test_the_score_is_that_of_the_labels_of_now(tmp_path: Path) -> None:
     recorded(data, *entries)
     recording = Recording(data)
     with Results(tmp_path / "out", recording.about(judging())) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         report = score(Outcome(recording, results).attempts())
     assert (report.counts.attempts, report.counts.labelled) == (3, 2)
     crash = report.detection.by_kind[Kind.CRASH]
@@ -187,7 +183,7 @@ def test_a_corrected_label_is_scored_without_a_new_replay(tmp_path: Path) -> Non
         recorded(tmp_path / name, labelled)
         recording = Recording(tmp_path / name)
         with Results(tmp_path / "out", recording.about(judging())) as results:
-            recording.replay(judging(), results, silent)
+            recording.replay(judging(), results)
             scores.append(score(Outcome(recording, results).attempts()).detection.all)
     assert [(one.true_positives, one.false_positives) for one in scores] == [(0, 1), (1, 0)]
 
@@ -203,7 +199,7 @@ def test_labels_of_attempts_that_are_not_there_are_told(tmp_path: Path) -> None:
         import_units(lake, units_of([one]))
     recording = Recording(tmp_path / "lake", data)
     with Results(tmp_path / "out", recording.about(judging())) as results:
-        recording.replay(judging(), results, silent)
+        recording.replay(judging(), results)
         outcome = Outcome(recording, results)
         assert len(list(outcome.attempts())) == 1
         assert outcome.not_replayed == [entry(2).attempt]
