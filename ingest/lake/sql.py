@@ -16,7 +16,6 @@ import duckdb
 import pyarrow as pa
 
 from relume.ingest.lake.journal import Segment
-from relume.ingest.lake.migrations import present_version
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.segments import (
     EVENTS,
@@ -25,6 +24,7 @@ from relume.ingest.lake.segments import (
     schema_of,
     schema_on_disk,
 )
+from relume.schemas import present_version
 
 MEMORY_LIMIT = "1GB"
 """What a query may hold in memory; sorts and joins of more go to the temporary folder."""
