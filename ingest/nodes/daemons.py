@@ -10,7 +10,7 @@ src/common/run_command.c; LBNL Node Health Check.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relume.events import Actor, CheckOutcome, LogLine, NodeEvent
@@ -135,11 +135,6 @@ class DaemonReader:
                 return list(self._events(line, wording, found.groupdict()))
         found = _CHECK.match(message)
         return _checked(line, line.node, found.groupdict()) if found and line.node else []
-
-    def read_all(self, lines: Iterable[LogLine]) -> Iterator[NodeEvent]:
-        """Yield the events of many lines."""
-        for line in lines:
-            yield from self.read(line)
 
     def _events(
         self, line: LogLine, wording: _Wording, found: dict[str, str | None]
