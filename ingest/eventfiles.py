@@ -7,9 +7,10 @@ rows. What a file is, its first bytes tell when it is read, its name when it is 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -25,13 +26,13 @@ from relume.schemas import event_of, from_table, to_table
 
 BATCH_ROWS = 8192
 """Rows that are read, or written, at once."""
-_JSON, _ARROW, _PARQUET = "JSON lines", "Arrow IPC", "Parquet"
+JSON_LINES, _ARROW, _PARQUET = "JSON lines", "Arrow IPC", "Parquet"
 SUFFIXES = {
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
-    ".jsonl": _JSON,
-    ".ndjson": _JSON,
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
     ".parquet": _PARQUET,
 }
 """What is written, by the end of the name."""
@@ -57,8 +58,8 @@ def read_events(path: Path | str, *, skipped: SkipCounts | None = None) -> Itera
     InputError
         When the file can't be read, or is a table of no event or of another schema version.
     """
-    kind = _JSON if str(path) == STDIN else _kind(Path(path))
-    if kind == _JSON:
+    kind = JSON_LINES if str(path) == STDIN else _kind(Path(path))
+    if kind == JSON_LINES:
         yield from _read_lines(path, skipped)
         return
     first = 0
@@ -97,7 +98,7 @@ def write_events(path: Path, events: Iterable[Event]) -> int:
         )
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        if kind == _JSON:
+        if kind == JSON_LINES:
             count = _write_lines(temporary, events)
         else:
             count = _write_table(temporary, events, kind)
@@ -117,7 +118,7 @@ def _kind(path: Path) -> str:
     start = next(read_chunks(path), b"")[:16]
     if start.startswith(_PARQUET_FILE):
         return _PARQUET
-    return _ARROW if start.startswith((_IPC_FILE, _IPC_STREAM)) else _JSON
+    return _ARROW if start.startswith((_IPC_FILE, _IPC_STREAM)) else JSON_LINES
 
 
 def _read_lines(path: Path | str, skipped: SkipCounts | None) -> Iterator[Event]:
@@ -214,7 +215,7 @@ def _write_lines(path: Path, events: Iterable[Event]) -> int:
         for event in events:
             file.write(encode_event(event))
             count += 1
-        _settle(file.fileno(), file.flush)
+        _settle(file)
     return count
 
 
@@ -232,11 +233,11 @@ def _write_table(path: Path, events: Iterable[Event], kind: str) -> int:
                 writer.write_table(table)
                 count += table.num_rows
                 table = to_table(list(islice(source, BATCH_ROWS)), event)
-        _settle(file.fileno(), file.flush)
+        _settle(file)
     return count
 
 
-def _settle(descriptor: int, flush: Callable[[], None]) -> None:
+def _settle(file: BinaryIO) -> None:
     """Make it durable before it gets its name: else a crash leaves an empty file under it."""
-    flush()
-    os.fsync(descriptor)
+    file.flush()
+    os.fsync(file.fileno())

@@ -16,10 +16,10 @@ import msgspec
 from relume.clock import from_iso
 from relume.errors import InputError, did_you_mean, shown
 from relume.events import Event
-from relume.schemas import SCHEMAS, VERSION_KEY
+from relume.schemas import SCHEMAS, present_version
 
 _KINDS = {kind.__name__: kind for kind in SCHEMAS}
-_VERSIONS = {kind: int(schema.metadata[VERSION_KEY]) for kind, schema in SCHEMAS.items()}
+_VERSIONS = {kind: present_version(kind) for kind in SCHEMAS}
 _TIMES = ("event_time", "observed_at")
 _EXPECTED = "an object of an event"
 _NO_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

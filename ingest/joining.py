@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import LogLine
+from relume.slurm.nodes import END_SLACK_SECONDS, START_SLACK_SECONDS, short_name
 
-START_SLACK_SECONDS = 2
-"""Before the start there is only the difference of clocks."""
-END_SLACK_SECONDS = 60
-"""Ending a job takes as long, and what ended it may be logged late."""
-_SECOND = 1_000_000
+__all__ = ["NodeTimes", "Stay", "short_name"]
+
+_START_SLACK = START_SLACK_SECONDS * MICROSECONDS_PER_SECOND
+_END_SLACK = END_SLACK_SECONDS * MICROSECONDS_PER_SECOND
 _STILL_THERE = 2**63 - 1
 
 
@@ -50,9 +51,9 @@ class _Stays:
 class NodeTimes:
     """Who was on which node at what time.
 
-    Names of nodes count without their domain and in any case: kernels print the one form, Slurm the
-    other. Building takes O(n log n) time and some 100 bytes for each attempt and node; a question
-    O(log n), and a step for each attempt that shares the node.
+    Names of nodes count as `short_name` has them. Building takes O(n log n) time and some 100 bytes
+    for each attempt and node; a question O(log n), and a step for each attempt that shares the
+    node.
 
     Examples
     --------
@@ -79,8 +80,8 @@ class NodeTimes:
         known = self._nodes.get(short_name(node)) if node is not None else None
         if known is None or event_time is None:
             return ()
-        earliest_end = event_time - END_SLACK_SECONDS * _SECOND
-        last = bisect_right(known.starts, event_time + START_SLACK_SECONDS * _SECOND)
+        earliest_end = event_time - _END_SLACK
+        last = bisect_right(known.starts, event_time + _START_SLACK)
         found = []
         for index in range(last - 1, -1, -1):
             if known.latest[index] < earliest_end:
@@ -99,15 +100,6 @@ class NodeTimes:
     def nodes(self) -> frozenset[str]:
         """The short names of the nodes that anybody was on."""
         return frozenset(self._nodes)
-
-
-def short_name(node: str) -> str:
-    """Return a node's name without its domain, in lower case; addresses stay whole.
-
-    >>> short_name("GPU-a07.cluster.example"), short_name("10.0.0.7")
-    ('gpu-a07', '10.0.0.7')
-    """
-    return node if node[:1].isdigit() else node.partition(".")[0].lower()
 
 
 def _sorted(found: list[tuple[int, int, str]]) -> _Stays:

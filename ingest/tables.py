@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from relume.ingest.skips import SkipCounts
 
+HEADER_LINES = 5
+"""First lines of a file in which its header is looked for: a warning may stand before it."""
 MAX_HEADER_CHARACTERS = 8000
 MAX_ROW_CHARACTERS = 1 << 18
 """Bound of a row that goes over several lines: it is held while its end is awaited."""
@@ -64,6 +66,11 @@ class Form:
         has_needed = all(name in columns for name in self.needed)
         has_id = any(name in columns for name in self.ids)
         return Table(columns, found["delimiter"], self) if has_needed and has_id else None
+
+    def headers(self, start: str) -> list[Table]:
+        """Read the headers in the first `HEADER_LINES` of a text."""
+        lines = start.split("\n", HEADER_LINES)[:HEADER_LINES]
+        return [table for table in map(self.header, lines) if table is not None]
 
 
 class Table:
@@ -129,6 +136,26 @@ def read_table(
                 broken.drop()
                 yield table, row
     broken.drop()
+
+
+class Cells:
+    """The cells of one row by the names of their columns."""
+
+    __slots__ = ("_at", "_cells")
+
+    def __init__(self, table: Table, cells: list[str]) -> None:
+        self._at, self._cells = table.at, cells
+
+    def cell(self, *names: str) -> str:
+        """Return the cell of the first of the columns that is there, without blanks around it.
+
+        Empty when none of them is.
+        """
+        for name in names:
+            index = self._at.get(name)
+            if index is not None:
+                return self._cells[index].strip()
+        return ""
 
 
 class _BrokenRow:

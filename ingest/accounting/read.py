@@ -21,11 +21,9 @@ from relume.ingest.accounting.times import (
     time_of,
 )
 from relume.ingest.skips import SkipCounts
-from relume.ingest.tables import Form, Table, read_table
+from relume.ingest.tables import Cells, Form, Table, read_table
 from relume.ingest.timestamps import zone_of
 
-HEADER_LINES = 5
-"""First lines of a file in which its header is looked for: a warning may stand before it."""
 _ID = re.compile(r"(?P<job>\d+(?:_(?:\d+|\[[^\]|]*\])|\+\d+)?)(?:\.(?P<step>[\w+]+))?", re.ASCII)
 _STATE = re.compile(rf"(?:{'|'.join(sorted(STATES))})(?: by \S+)?")
 _CODE = re.compile(r"(\d{1,9}):(\d{1,9})", re.ASCII)
@@ -63,8 +61,7 @@ def is_sacct(start: str) -> bool:
     >>> is_sacct("JobID|State|ExitCode\n12|FAILED|1:0\n"), is_sacct("State|Speed\n")
     (True, False)
     """
-    lines = start.split("\n", HEADER_LINES)[:HEADER_LINES]
-    return any(SACCT.header(line) is not None for line in lines)
+    return bool(SACCT.headers(start))
 
 
 def with_header(lines: Iterable[str]) -> Iterator[str]:
@@ -150,17 +147,18 @@ def read_rows(
         yield job.row(job_id, steps)
 
 
-class _Line:
-    """The cells of one line, by their columns."""
+class _Line(Cells):
+    """What one line says, of a job or of a step."""
 
-    __slots__ = ("_at", "_cells", "_zone")
+    __slots__ = ("_zone",)
 
     def __init__(self, table: Table, cells: list[str], zone: tzinfo) -> None:
-        self._at, self._cells, self._zone = table.at, cells, zone
+        super().__init__(table, cells)
+        self._zone = zone
 
     def ids(self) -> tuple[str, str | None]:
         """Return the job's id, and the step's name or null."""
-        found = _ID.fullmatch(self._cell("JobID", "JobIDRaw"))
+        found = _ID.fullmatch(self.cell("JobID", "JobIDRaw"))
         assert found is not None  # noqa: S101 - the table has only such rows
         return found["job"], found["step"]
 
@@ -169,11 +167,12 @@ class _Line:
 
     def row(self, job_id: str, steps: Steps) -> AccountingRow:
         state, _, by = self._state()
-        start, end = span_of(self._cell("Start"), self._cell("End"), self._elapsed(), self._zone)
-        submit = time_of(self._cell("Submit"), self._zone, before=end if start is None else start)
+        elapsed = self._elapsed()
+        start, end = span_of(self.cell("Start"), self.cell("End"), elapsed, self._zone)
+        submit = time_of(self.cell("Submit"), self._zone, before=end if start is None else start)
         exit_code, signal = self._code("ExitCode")
         derived_exit_code, derived_signal = self._code("DerivedExitCode")
-        minutes = number_of(self._cell("TimelimitRaw"))
+        minutes = number_of(self.cell("TimelimitRaw"))
         return AccountingRow(
             job_id=job_id,
             state=state,
@@ -182,12 +181,12 @@ class _Line:
             nodelist=self._text("NodeList"),
             start=start,
             end=end,
-            raw_job_id=number_of(self._cell("JobIDRaw")),
+            raw_job_id=number_of(self.cell("JobIDRaw")),
             submit=submit,
-            eligible=time_of(self._cell("Eligible"), self._zone, before=start),
-            elapsed_seconds=self._elapsed(),
-            planned_seconds=seconds_of(self._cell("Planned", "Reserved")),
-            time_limit_seconds=seconds_of(self._cell("Timelimit"))
+            eligible=time_of(self.cell("Eligible"), self._zone, before=start),
+            elapsed_seconds=elapsed,
+            planned_seconds=seconds_of(self.cell("Planned", "Reserved")),
+            time_limit_seconds=seconds_of(self.cell("Timelimit"))
             if minutes is None
             else minutes * _SECONDS_PER_MINUTE,
             cancelled_by=by or None,
@@ -199,8 +198,8 @@ class _Line:
             account=self._text("Account"),
             partition=self._text("Partition"),
             cluster=self._text("Cluster"),
-            num_nodes=number_of(self._cell("AllocNodes", "NNodes")),
-            gpus=_gpus(self._cell("AllocTRES") or self._cell("ReqTRES")),
+            num_nodes=number_of(self.cell("AllocNodes", "NNodes")),
+            gpus=_gpus(self.cell("AllocTRES") or self.cell("ReqTRES")),
             comment=self._text("Comment"),
             admin_comment=self._text("AdminComment"),
             system_comment=self._text("SystemComment"),
@@ -208,36 +207,28 @@ class _Line:
             submit_line=self._text("SubmitLine"),
             std_out=self._text("StdOut"),
             std_err=self._text("StdErr"),
-            restarts=number_of(self._cell("Restarts")),
-            flags=tuple(filter(None, self._cell("Flags").split(","))),
+            restarts=number_of(self.cell("Restarts")),
+            flags=tuple(filter(None, self.cell("Flags").split(","))),
             steps=steps,
         )
 
-    def _cell(self, *names: str) -> str:
-        """Return the cell of the first of the columns that is there, without blanks around it."""
-        for name in names:
-            index = self._at.get(name)
-            if index is not None:
-                return self._cells[index].strip()
-        return ""
-
     def _text(self, name: str) -> str | None:
-        text = self._cell(name)
+        text = self.cell(name)
         return None if text in _NOTHING else text
 
     def _state(self) -> tuple[str, str, str]:
-        return self._cell("State").partition(" by ")
+        return self.cell("State").partition(" by ")
 
     def _code(self, name: str) -> tuple[int | None, int | None]:
         """Return exit code and signal; signal 0 is none."""
-        found = _CODE.fullmatch(self._cell(name))
+        found = _CODE.fullmatch(self.cell(name))
         if found is None:
             return None, None
         return int(found[1]), int(found[2]) or None
 
     def _elapsed(self) -> int | None:
-        raw = number_of(self._cell("ElapsedRaw"))
-        return seconds_of(self._cell("Elapsed")) if raw is None else raw
+        raw = number_of(self.cell("ElapsedRaw"))
+        return seconds_of(self.cell("Elapsed")) if raw is None else raw
 
 
 def _gpus(resources: str) -> int | None:

@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,8 @@ from relume.ingest.datasets.forms import (
     entry_of,
     file_of,
 )
+from relume.ingest.opening import READ_BYTES
+from relume.ingest.rawlines import raw_lines
 
 MAX_LINE_BYTES = 16 << 20
 """A longer line of ``attempts.jsonl`` is no attempt."""
@@ -169,17 +172,19 @@ def _entry(line: bytes, where: str) -> AttemptEntry:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that aren't blank, numbered from 1."""
+
+    def too_long(number: int) -> InputError:
+        return InputError(
+            f"{path} line {number}",
+            found=f"more than {MAX_LINE_BYTES >> 20} MiB",
+            expected="one attempt a line",
+        )
+
     try:
         with path.open("rb") as stream:
-            number = 0
-            while line := stream.readline(MAX_LINE_BYTES):
-                number += 1
-                if len(line) >= MAX_LINE_BYTES:
-                    raise InputError(
-                        f"{path} line {number}",
-                        found=f"more than {MAX_LINE_BYTES >> 20} MiB",
-                        expected="one attempt a line",
-                    )
+            chunks = iter(partial(stream.read, READ_BYTES), b"")
+            lines = raw_lines(chunks, too_long, limit=MAX_LINE_BYTES - 1)
+            for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, line
     except OSError as error:

@@ -6,7 +6,7 @@ import json
 
 from relume.dataset import AttemptEntry
 from relume.events import SchedulerEvent
-from relume.identity import AttemptId, read_comment
+from relume.identity import read_comment
 from relume.slurm.job import UNKNOWN_STATE
 
 RUNNING = "RUNNING"
@@ -27,7 +27,7 @@ def scheduler_event(
     is_over = state != RUNNING
     return SchedulerEvent(
         source=source,
-        cluster=AttemptId.parse(entry.attempt).job_key.cluster,
+        cluster=entry.job_key.cluster,
         event_time=time,
         observed_at=observed_at,
         attempt=entry.attempt,

@@ -10,13 +10,13 @@ from relume.errors import InputError
 from relume.events import Event
 from relume.ingest.accounting.events import to_scheduler_events
 from relume.ingest.accounting.read import read_rows
-from relume.ingest.eventfiles import SUFFIXES, read_events
+from relume.ingest.eventfiles import JSON_LINES, SUFFIXES, read_events
 from relume.ingest.eventlines import decode_event
 from relume.ingest.importing.unit import EventsPart
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import SkipCounts
 
-_TABLES = frozenset(suffix for suffix, kind in SUFFIXES.items() if kind != "JSON lines")
+_TABLES = frozenset(suffix for suffix, kind in SUFFIXES.items() if kind != JSON_LINES)
 
 
 def accounting_part(path: Path, cluster: str, zone: str) -> EventsPart:

@@ -15,14 +15,13 @@ from relume.ingest.importing.prepared import PreparedUnit, prepared
 from relume.ingest.importing.steps import steps
 from relume.ingest.importing.unit import Unit
 from relume.ingest.lake import LakeWriter, Landing, LineBatch
+from relume.ingest.lake.retention import BORN, JUDGE
 from relume.ingest.skips import SkipCounts
 
 COMMIT_BYTES = 32 << 20
 """Text that lands with one commit: what a kill may cost. Less makes more, smaller files."""
 _EVENT_BYTES = 200
 """What an event counts for when the size of a commit is judged."""
-_LIVE = ("judge", "born")
-"""Positions of `relume serve`."""
 
 
 @dataclass(slots=True)
@@ -84,7 +83,7 @@ def import_units(
         When the disk failed.
     """
     positions = lake.positions
-    if not positions.keys().isdisjoint(_LIVE):
+    if not positions.keys().isdisjoint((JUDGE, BORN)):
         raise InputError(
             f"import into the lake {lake.folder}",
             found="the lake of `relume serve`",

@@ -95,7 +95,7 @@ def dataset_units(dataset: Dataset) -> Iterator[Unit]:
         When the data set can't be read.
     """
     first = next(dataset.attempts(), None)
-    cluster = "local" if first is None else AttemptId.parse(first.attempt).job_key.cluster
+    cluster = "local" if first is None else first.job_key.cluster
     for log in dataset.node_logs:
         yield _log_unit(_log_part(log, None, cluster), dataset.header.timezone)
     for entry in dataset.attempts():
@@ -104,7 +104,7 @@ def dataset_units(dataset: Dataset) -> Iterator[Unit]:
 
 def attempt_unit(entry: AttemptEntry) -> Unit:
     """Return the unit of one attempt of a data set: its start, its logs, its end."""
-    cluster = AttemptId.parse(entry.attempt).job_key.cluster
+    cluster = entry.job_key.cluster
     before, after = started(entry), ended(entry)
     parts: list[Part] = [EventsPart(read=lambda _: (before,))]
     parts += [_log_part(log, entry.attempt, cluster) for log in entry.files]
@@ -124,7 +124,7 @@ class _Found:
 
     def units(self, path: Path, skipped: SkipCounts | None) -> Iterator[Unit]:
         if path.is_file() and holds_events(path):
-            yield self._of_events("events", events_part(path))
+            yield self._of_events("events", path, events_part(path))
             return
         [found] = find_attempts([path])
         if skipped is not None:
@@ -134,15 +134,17 @@ class _Found:
 
     def _unit(self, path: Path, form: str) -> Unit:
         if form == SACCT:
-            return self._of_events("accounting", accounting_part(path, self.cluster, self.zone))
+            table = accounting_part(path, self.cluster, self.zone)
+            return self._of_events("accounting", path, table)
         if form in NODE_FORMS:
-            return self._of_events(form, nodes_part(path, form, self.cluster, self.zone))
+            table = nodes_part(path, form, self.cluster, self.zone)
+            return self._of_events(form, path, table)
         part = LogPart(path=path, stream=form, attempt=self.attempt, cluster=self.cluster)
         return _log_unit(part, self.zone)
 
-    def _of_events(self, what: str, part: EventsPart) -> Unit:
+    def _of_events(self, what: str, path: Path, part: EventsPart) -> Unit:
         facts = repr((what, self.cluster, self.zone))
-        return Unit(name=f"{what} {part.path and part.path.absolute()}", parts=(part,), facts=facts)
+        return Unit(name=f"{what} {path.absolute()}", parts=(part,), facts=facts)
 
 
 def _log_part(log: LogFile, attempt: str | None, cluster: str) -> LogPart:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -78,10 +77,9 @@ def _events(
 def _lines(
     part: LogPart, position: UnitPosition, skipped: SkipCounts
 ) -> Iterator[tuple[Sequence[Landing], UnitPosition]]:
-    form = _form(part.path, position.stamp, skipped)
-    if form is None:
+    stream = _stream(part, position.stamp, skipped)
+    if stream is None:
         return
-    stream = part.stream or form
     node = part.node
     if node is None and stream == KERNEL:
         node = writer_of(str(part.path)).node
@@ -93,17 +91,17 @@ def _lines(
         yield batches, position
 
 
-def _form(path: Path, stamp: Stamp | None, skipped: SkipCounts) -> str | None:
-    """What a log is by its content; null when it is none, which is counted."""
+def _stream(part: LogPart, stamp: Stamp | None, skipped: SkipCounts) -> str | None:
+    """The stream of a log; null when its content is none of a log, which is counted."""
     reason: str | None = "unreadable"
     start = b""
     if stamp is not None:
         with suppress(InputError):
-            start = probe(path)
+            start = probe(part.path)
             reason = content_reason(start)
     if reason is None:
-        return form_of(start)
-    skipped.add(reason, file=path)
+        return part.stream or form_of(start)
+    skipped.add(reason, file=part.path)
     return None
 
 

@@ -44,8 +44,9 @@ def contents(folder: Path) -> list[TableContents]:
         When there is no lake, its journal is damaged, or a newer Relume wrote to it.
     """
     found = []
-    with connect(folder) as connection:
-        for table, segments in LakeReader(folder).segments().items():
+    tables = LakeReader(folder).segments()
+    with connect(folder, segments=tables) as connection:
+        for table, segments in tables.items():
             times = "coalesce(event_time, observed_at)"
             form = "'%Y-%m-%dT%H:%M:%S.%fZ'"
             relation = connection.table(table).aggregate(

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from relume.errors import InputError, did_you_mean
 from relume.ingest.lake.journal import Segment
-from relume.ingest.lake.migrations import present_version
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.segments import EVENTS, by_version, date_of, read_segment, schema_of
+from relume.schemas import present_version
 
 
 def scan(folder: Path | str, table: str) -> pl.LazyFrame:

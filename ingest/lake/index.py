@@ -82,12 +82,6 @@ class RowGroup:
         """Name of the table."""
         return self.segment.table
 
-    def holds(self, wanted: Selection) -> bool:
-        """Whether any row of `wanted` is in it."""
-        return not (
-            self.attempts.isdisjoint(wanted.attempts) and self.nodes.isdisjoint(wanted.nodes)
-        )
-
 
 class LakeIndex:
     """Which attempts and nodes are in which row groups; holds some hundred bytes a row group.
@@ -169,7 +163,7 @@ def _owners(
     """Attempts of a row group, and nodes of its rows without one. Statistics mostly tell."""
     group = file.metadata.row_group(number)
     attempts = _constant(group, columns[ATTEMPT]) if ATTEMPT in columns else None
-    if attempts or (attempts is None and ATTEMPT not in columns and NODE not in columns):
+    if attempts or columns.keys().isdisjoint((ATTEMPT, NODE)):
         return attempts or frozenset(), frozenset()
     named = [name for name in (ATTEMPT, NODE) if name in columns]
     rows = file.read_row_group(number, columns=named, use_threads=False)

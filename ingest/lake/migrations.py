@@ -15,7 +15,7 @@ import pyarrow as pa
 from relume.errors import InputError
 from relume.events import Event, SchedulerEvent
 from relume.ingest.lake.errors import NewerSegmentError
-from relume.schemas import EVENT_KEY, SCHEMAS, VERSION_KEY
+from relume.schemas import SCHEMAS, name_of, present_version, version_text
 
 Migration: TypeAlias = Callable[[pa.Table], pa.Table]
 """Makes a table of the next version from one of a version; pure. Its metadata are not looked at."""
@@ -42,17 +42,12 @@ def version_of(schema: pa.Schema) -> int:
     InputError
         When they name none.
     """
-    text = (schema.metadata or {}).get(VERSION_KEY, b"").decode("ascii", "replace")
+    text = version_text(schema)
     if not text.isdecimal():
         raise InputError(
             "table of the lake", found=f"schema version {text or 'missing'}", expected="a number"
         )
     return int(text)
-
-
-def present_version(event: type[Event]) -> int:
-    """Return the version that is written today."""
-    return version_of(SCHEMAS[event])
 
 
 def require_known(event: type[Event], version: int, where: str) -> None:
@@ -91,7 +86,7 @@ def migrated(table: pa.Table, event: type[Event], schema: pa.Schema, where: str)
     InputError
         For a table that doesn't name its event, or its version.
     """
-    name = (table.schema.metadata or {}).get(EVENT_KEY, b"").decode("utf-8", "replace")
+    name = name_of(table.schema)
     if name != event.__name__:
         raise InputError(where, found=f"a table of {name or 'no event'}", expected=event.__name__)
     version = version_of(table.schema)

@@ -9,6 +9,8 @@ from relume.ingest.lake.journal import Commit, read_commits, read_positions
 
 JUDGE = "judge"
 """Position of `relume serve`: what it needs to judge running attempts again lies after it."""
+BORN = "born"
+"""Another one: when it was first started on this lake."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,8 @@ from relume.ingest.lake.errors import (
 )
 from relume.ingest.lake.files import checksum, publish
 from relume.ingest.lake.journal import Segment
-from relume.ingest.lake.migrations import (
-    migrated,
-    present_version,
-    require_known,
-    version_of,
-)
-from relume.schemas import SCHEMAS
+from relume.ingest.lake.migrations import migrated, require_known, version_of
+from relume.schemas import SCHEMAS, present_version
 
 TABLES: Mapping[type[Event], str] = MappingProxyType(
     {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower() for kind in SCHEMAS}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Mapping
 from glob import escape
 from pathlib import Path
 
@@ -16,7 +17,6 @@ import duckdb
 import pyarrow as pa
 
 from relume.ingest.lake.journal import Segment
-from relume.ingest.lake.migrations import present_version
 from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.segments import (
     EVENTS,
@@ -25,13 +25,19 @@ from relume.ingest.lake.segments import (
     schema_of,
     schema_on_disk,
 )
+from relume.schemas import present_version
 
 MEMORY_LIMIT = "1GB"
 """What a query may hold in memory; sorts and joins of more go to the temporary folder."""
 TEMPORARY_LIMIT = "20GB"
 
 
-def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.DuckDBPyConnection:
+def connect(
+    folder: Path | str,
+    *,
+    memory_limit: str = MEMORY_LIMIT,
+    segments: Mapping[str, list[Segment]] | None = None,
+) -> duckdb.DuckDBPyConnection:
     """Return a connection with a view for each table of a lake.
 
     For SQL of your own; give SQL of others to `relume.ingest.lake.queries`, since DuckDB's COPY can
@@ -44,6 +50,8 @@ def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.D
         The lake.
     memory_limit
         As DuckDB writes it: ``500MB``.
+    segments
+        What the views hold, as `LakeReader.segments` gave it; what is committed now when null.
 
     Raises
     ------
@@ -63,8 +71,8 @@ def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.D
     [(2,)]
     """
     folder = Path(folder).absolute()
-    segments = LakeReader(folder).segments()
-    paths = [str(folder / one.path) for found in segments.values() for one in found]
+    committed = dict(LakeReader(folder).segments() if segments is None else segments)
+    paths = [str(folder / one.path) for found in committed.values() for one in found]
     temporary = tempfile.mkdtemp(prefix="relume-sql-")  # nobody else's, and not in the way of any
     connection = duckdb.connect(
         config={
@@ -81,8 +89,8 @@ def connect(folder: Path | str, *, memory_limit: str = MEMORY_LIMIT) -> duckdb.D
     try:
         connection.execute("SET TimeZone = 'UTC'")
         for table in EVENTS:
-            connection.execute(_view(connection, folder, table, segments.pop(table, [])))
-        for others in segments.values():
+            connection.execute(_view(connection, folder, table, committed.pop(table, [])))
+        for others in committed.values():
             event_of_table(folder, others[0])  # says that a newer Relume wrote it
         # In this order: afterwards nothing can be allowed any more. DuckDB compares a path as it is
         # given, which is escaped, and once more when it is opened.

@@ -10,15 +10,14 @@ src/common/run_command.c; LBNL Node Health Check.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from relume.errors import RelumeError
 from relume.events import Actor, CheckOutcome, LogLine, NodeEvent
 from relume.ingest.nodes.actors import judge
+from relume.ingest.nodes.hosts import names_of
 from relume.ingest.nodes.states import NOT_RESPONDING, RESPONDING, RESUME
 from relume.ingest.skips import SkipCounts
-from relume.slurm.hostlists import expand
 
 MAX_REASONS = 4096
 """Reasons that are remembered until their states come: one command drains as many nodes."""
@@ -137,11 +136,6 @@ class DaemonReader:
         found = _CHECK.match(message)
         return _checked(line, line.node, found.groupdict()) if found and line.node else []
 
-    def read_all(self, lines: Iterable[LogLine]) -> Iterator[NodeEvent]:
-        """Yield the events of many lines."""
-        for line in lines:
-            yield from self.read(line)
-
     def _events(
         self, line: LogLine, wording: _Wording, found: dict[str, str | None]
     ) -> Iterator[NodeEvent]:
@@ -169,11 +163,7 @@ class DaemonReader:
                 del self._reasons[next(iter(self._reasons))]
 
     def _names(self, nodes: str) -> list[str]:
-        try:
-            return expand(nodes.rstrip(",."))
-        except RelumeError:
-            self._skipped.add("node_row")
-            return []
+        return names_of(nodes.rstrip(",."), self._skipped)
 
 
 def _checked(line: LogLine, node: str, found: dict[str, str | None]) -> list[NodeEvent]:

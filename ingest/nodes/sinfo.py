@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
-from relume.errors import RelumeError
 from relume.events import NodeEvent
-from relume.ingest.accounting.read import HEADER_LINES
 from relume.ingest.accounting.times import TIME, time_of
 from relume.ingest.nodes.actors import judge
+from relume.ingest.nodes.hosts import names_of
 from relume.ingest.nodes.states import RESUME, STATE
 from relume.ingest.skips import SkipCounts
-from relume.ingest.tables import Form, Table, read_table
+from relume.ingest.tables import HEADER_LINES, Cells, Form, read_table
 from relume.ingest.timestamps import zone_of
-from relume.slurm.hostlists import expand
 
 SINFO, SACCTMGR = "sinfo", "sacctmgr"
 _HOSTS = re.compile(r"[\w.\[\],-]+", re.ASCII)
@@ -67,7 +65,7 @@ def is_sinfo(start: str) -> bool:
     # The second one: a partition without nodes is listed, too.
     known = sum(1 for line in barred[head:] if _is_header(line) or line.rstrip().endswith("n/a"))
     for table, cells in read_table(barred, *_FORMS, skipped=SkipCounts()):
-        if "STATE" in table.at or TIME.fullmatch(_Cells(table, cells).cell("TIMESTAMP")):
+        if "STATE" in table.at or TIME.fullmatch(Cells(table, cells).cell("TIMESTAMP")):
             known += 1 + sum(cell.count("\n") for cell in cells)
     return known > _MOSTLY * (len(barred) - head)
 
@@ -78,8 +76,7 @@ def is_node_history(start: str) -> bool:
     >>> is_node_history("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User")
     True
     """
-    tables = map(_EVENTS.header, start.split("\n", HEADER_LINES)[:HEADER_LINES])
-    return any(table is not None and any(name in table.at for name in _STARTS) for table in tables)
+    return any(name in table.at for table in _EVENTS.headers(start) for name in _STARTS)
 
 
 def read_sinfo(
@@ -131,10 +128,10 @@ def read_sinfo(
     where = zone_of(zone)
     seen: set[tuple[str, str | None]] = set()
     for table, cells in read_table(_with_bars(lines), *_FORMS, skipped=skipped):
-        row = _Cells(table, cells)
+        row = Cells(table, cells)
         reason, user = _reason(row.cell("REASON")), row.cell("USER")
         cause, state = judge(reason, user), row.cell("STATE") or None
-        for node in _expanded(row.cell("NODELIST", "HOSTNAMES"), skipped):
+        for node in names_of(row.cell("NODELIST", "HOSTNAMES"), skipped):
             if (node, state) in seen:
                 continue  # a node is listed once for each of its partitions
             seen.add((node, state))
@@ -173,13 +170,13 @@ def read_node_history(
     where = zone_of(zone)
     found: list[NodeEvent] = []
     for table, cells in read_table(lines, _EVENTS, skipped=skipped):
-        row = _Cells(table, cells)
-        for node in _expanded(row.cell("NodeName"), skipped):
+        row = Cells(table, cells)
+        for node in names_of(row.cell("NodeName"), skipped):
             found += _of_history(row, node, cluster=cluster, zone=where)
     return sorted(found, key=lambda event: event.event_time or 0)
 
 
-def _of_history(row: _Cells, node: str, *, cluster: str, zone: tzinfo) -> Iterator[NodeEvent]:
+def _of_history(row: Cells, node: str, *, cluster: str, zone: tzinfo) -> Iterator[NodeEvent]:
     reason = _reason(row.cell("Reason"))
     cause = judge(reason, row.cell("User"))
     cluster = row.cell("Cluster") or cluster
@@ -199,17 +196,6 @@ def _of_history(row: _Cells, node: str, *, cluster: str, zone: tzinfo) -> Iterat
         yield NodeEvent(
             source=SACCTMGR, cluster=cluster, event_time=end, node=node, state=RESUME, reason=reason
         )
-
-
-class _Cells:
-    """The cells of one row by the names of their columns."""
-
-    def __init__(self, table: Table, cells: list[str]) -> None:
-        self._at, self._cells = table.at, cells
-
-    def cell(self, *names: str) -> str:
-        index = next((self._at[name] for name in names if name in self._at), None)
-        return "" if index is None else self._cells[index].strip()
 
 
 def _is_header(line: str) -> bool:
@@ -240,11 +226,3 @@ def _in_columns(words: list[str], columns: list[str]) -> list[str]:
 
 def _reason(text: str) -> str | None:
     return None if text.lower() in _NO_REASON else text
-
-
-def _expanded(nodes: str, skipped: SkipCounts) -> list[str]:
-    try:
-        return expand(nodes)
-    except RelumeError:
-        skipped.add("node_row")
-        return []

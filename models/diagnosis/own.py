@@ -22,14 +22,9 @@ from relume.models.diagnosis.retrying import is_retried
 from relume.models.diagnosis.scheduler import COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates
+from relume.slurm.nodes import END_SLACK_SECONDS, START_SLACK_SECONDS, short_name
 
 MICROSECONDS = 1_000_000
-CLOCK_SLACK_SECONDS = 60
-"""Clocks of a node and of the controller differ by seconds, and ending a job takes as long: Slurm
-waits 30 s (KillWait) between its two signals."""
-START_SLACK_SECONDS = 2
-"""Before the start there is only the difference of clocks, which both may tell in whole seconds.
-More would blame a node for what it did to the job before: often that job has just been moved."""
 SILENT_SECONDS = 600
 """How long after its last line a job that says nothing of an end is taken to be there still: a
 peer that was lost shows when a collective times out, by default after 10 minutes."""
@@ -95,7 +90,7 @@ def failure_shown(episode: Episode) -> bool:
 def _tests(episode: Episode) -> Iterator[tuple[str, _Test]]:
     facts = episode.scheduler
     if facts.nodes:
-        own = frozenset(map(_short, facts.nodes))
+        own = frozenset(map(short_name, facts.nodes))
         yield "on nodes that the attempt did not run on", lambda hit: _is_elsewhere(own, hit)
     if facts.start is not None:
         start = facts.start - START_SLACK_SECONDS * MICROSECONDS
@@ -117,12 +112,7 @@ def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:
         return False
     is_named = hit.signature.implicates is Implicates.NAMED
     nodes = named_nodes(hit) if is_named else [hit.line.node] if hit.line.node else []
-    return bool(nodes) and own.isdisjoint(map(_short, nodes))
-
-
-def _short(node: str) -> str:
-    """Name without its domain: kernels print the one, Slurm the other. Addresses stay whole."""
-    return node if node[:1].isdigit() else node.partition(".")[0].lower()
+    return bool(nodes) and own.isdisjoint(map(short_name, nodes))
 
 
 def _time(hit: Hit, default: int) -> int:
@@ -145,11 +135,11 @@ def _follows_clean_end(episode: Episode, hit: Hit) -> bool:
 def _end(episode: Episode) -> int | None:
     """Latest time that still belongs to the attempt, null when nobody knows."""
     if episode.scheduler.end is not None:
-        return episode.scheduler.end + CLOCK_SLACK_SECONDS * MICROSECONDS
+        return episode.scheduler.end + END_SLACK_SECONDS * MICROSECONDS
     last = _last_clock(episode)
     if last is None:
         return None
-    slack = float(CLOCK_SLACK_SECONDS)
+    slack = float(END_SLACK_SECONDS)
     if not failed_itself(episode):
         usual = episode.progress.usual_gap_seconds or 0.0
         slack = max(SILENT_SECONDS, SILENT_GAPS * usual)

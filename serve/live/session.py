@@ -17,6 +17,7 @@ from relume.errors import InputError
 from relume.events import SourceStatus, Tick
 from relume.ingest.importing.position import PREFIX
 from relume.ingest.lake import LakeReader, LakeWriter, Landing
+from relume.ingest.lake.retention import BORN, JUDGE
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.follow import JobLogs, job_paths
@@ -34,8 +35,6 @@ COMMIT_SECONDS = 5.0
 """How long lines and ticks that led to nothing may wait for their commit: each costs an fsync."""
 STALE_SECONDS = 60.0
 """After so long without a snapshot nobody knows any more which jobs run."""
-_JUDGE, _BORN = "judge", "born"
-"""Positions in the lake: the commit after which a restart judges again; the first start."""
 
 
 class Session:
@@ -56,13 +55,13 @@ class Session:
         try:
             positions = self._lake.positions
             _require_live(around.lake, positions)
-            self._born_is_new = _BORN not in positions
-            self._born_at = int(positions.get(_BORN, self.time()))
+            self._born_is_new = BORN not in positions
+            self._born_at = int(positions.get(BORN, self.time()))
             self._judge = Judge(around.analyzer, self._options.watch, self._options.zone)
             self._books = Bookkeeper(around.ledger, self._judge, around.metrics)
             self._began: dict[str, int] = {}
             self._commits: deque[tuple[int, int]] = deque()
-            self._replay(int(positions.get(_JUDGE, "0")))
+            self._replay(int(positions.get(JUDGE, "0")))
             self._committed_at = self._now
             self.cluster = self._options.cluster or self._watched_cluster()
             self._jobs = self._new_jobs()
@@ -140,9 +139,9 @@ class Session:
 
     def flush(self) -> None:
         """Commit what was appended; then tell what it led to."""
-        positions = {**self._logs.positions, **self._kernel.positions, _JUDGE: self._horizon()}
+        positions = {**self._logs.positions, **self._kernel.positions, JUDGE: self._horizon()}
         if self._born_is_new:
-            positions[_BORN] = str(self._born_at)
+            positions[BORN] = str(self._born_at)
         landed = self._lake.commit(positions)
         self._committed_at, self._born_is_new = self._now, False
         self._commits.append((landed.sequence, self._now))

@@ -2,7 +2,7 @@
 
 A data set is a list of attempts, each with the logs that it left and, where somebody knows, what
 went wrong with it. `docs/formats/dataset.md` describes the files, `relume.ingest.datasets` reads
-and writes them. The terms are those of metrics section 1. Times are UTC microseconds.
+and writes them. The terms are those of `docs/formats/score.md`. Times are UTC microseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from relume.errors import InputError
-from relume.identity import AttemptId
+from relume.identity import AttemptId, JobKey
 from relume.verdict import Domain, Kind
 
 LABELLED = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
@@ -178,6 +178,11 @@ class AttemptEntry:
                     found=f"attempt {incident.attempt}",
                     expected=self.attempt,
                 )
+
+    @property
+    def job_key(self) -> JobKey:
+        """The job that it is an attempt of."""
+        return AttemptId.parse(self.attempt).job_key
 
     @property
     def size(self) -> int | None:

@@ -182,7 +182,7 @@ class AccountingRow:
 class AttemptChains:
     """Says which attempt each row is as the rows come, one by one, those of a job by submit time.
 
-    The rule is that of `chain_attempts`. Holds one row for each job that may still be continued.
+    The rule is that of `chain_attempts`. Holds one end for each job that may still be continued.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class AttemptChains:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
-        self._before: dict[str, tuple[AccountingRow, AttemptId]] = {}
+        self._before: dict[str, tuple[int, AttemptId]] = {}
 
     def add(self, row: AccountingRow) -> AttemptId:
         """Return the attempt of the next row.
@@ -207,12 +207,12 @@ class AttemptChains:
             For a job id or a time that can't be part of an identity.
         """
         before = self._before.pop(row.job_id, None)
-        if before is not None and _follows(row, before[0]):
+        if before is not None and _follows(row.submit_time, before[0]):
             attempt = AttemptId(before[1].job_key, before[1].restart_count + 1)
         else:
             attempt = AttemptId(JobKey(self._cluster, row.job_id, row.submit_time), 0)
-        if _may_go_on(row):
-            self._before[row.job_id] = row, attempt
+        if row.end_time is not None and _chains(row.state):
+            self._before[row.job_id] = row.end_time, attempt
         return attempt
 
 
@@ -224,7 +224,7 @@ def requeued_at_once(state: str, submit_time: int, end_time: int | None) -> bool
     >>> requeued_at_once("REQUEUED", 5_000_000, 5_000_000), requeued_at_once("FAILED", 5, 5)
     (True, False)
     """
-    return end_time == submit_time and state.partition(" ")[0] in CHAINING_STATES
+    return end_time == submit_time and _chains(state)
 
 
 def chain_attempts(cluster: str, rows: Iterable[AccountingRow]) -> list[AttemptId]:
@@ -345,14 +345,12 @@ def _attempt_key(row: AccountingRow) -> tuple[str, int, bool]:
     return row.job_id, row.submit_time, not at_once
 
 
-def _may_go_on(row: AccountingRow) -> bool:
-    return row.end_time is not None and row.state.partition(" ")[0] in CHAINING_STATES
+def _chains(state: str) -> bool:
+    return state.partition(" ")[0] in CHAINING_STATES
 
 
-def _follows(row: AccountingRow, before: AccountingRow) -> bool:
-    if before.end_time is None:
-        return False
-    completing = row.submit_time - before.end_time
+def _follows(submit_time: int, end_before: int) -> bool:
+    completing = submit_time - end_before
     return 0 <= completing <= MAX_COMPLETING_SECONDS * _MICROSECONDS_PER_SECOND
 
 

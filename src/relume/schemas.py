@@ -158,7 +158,7 @@ def to_table(events: Sequence[Event], event: type[Event] | None = None) -> pa.Ta
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         raise InputError(
-            f"table of {_name(schema)}",
+            f"table of {name_of(schema)}",
             found=str(error),
             expected="values that fit their columns",
             hint="decode texts with errors='replace' where they are read",
@@ -199,7 +199,7 @@ def event_of(schema: pa.Schema) -> type[Event]:
     InputError
         When its metadata names none, or another version than the present one.
     """
-    name = _name(schema)
+    name = name_of(schema)
     if name not in _BY_NAME:
         raise InputError(
             "table of events",
@@ -209,8 +209,7 @@ def event_of(schema: pa.Schema) -> type[Event]:
             expected=f"one of {', '.join(_BY_NAME)}",
             hint=did_you_mean(name, _BY_NAME) or "was it written by Relume?",
         )
-    found = (schema.metadata or {}).get(VERSION_KEY, b"").decode()
-    known = SCHEMAS[_BY_NAME[name]].metadata[VERSION_KEY].decode()
+    found, known = version_text(schema), version_text(SCHEMAS[_BY_NAME[name]])
     if found != known:
         raise InputError(
             f"table of {name}",
@@ -221,9 +220,21 @@ def event_of(schema: pa.Schema) -> type[Event]:
     return _BY_NAME[name]
 
 
-def _name(schema: pa.Schema) -> str:
+def name_of(schema: pa.Schema) -> str:
+    """Return the name of the event in a schema's metadata, empty when there is none."""
     name: bytes = (schema.metadata or {}).get(EVENT_KEY, b"")
     return name.decode("utf-8", "replace")
+
+
+def version_text(schema: pa.Schema) -> str:
+    """Return the version in a schema's metadata as it stands there, empty when there is none."""
+    version: bytes = (schema.metadata or {}).get(VERSION_KEY, b"")
+    return version.decode("ascii", "replace")
+
+
+def present_version(event: type[Event]) -> int:
+    """Return the version of an event's schema that is written today."""
+    return int(version_text(SCHEMAS[event]))
 
 
 def _require_column(schema: pa.Schema, column: pa.Field[Any], event: type[Event]) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from making import make_episode, make_hit, make_signature
 from relume.events import LogLine
-from relume.ingest import joining
-from relume.ingest.joining import NodeTimes, Stay, short_name
+from relume.ingest.joining import NodeTimes, Stay
 from relume.models.diagnosis import own
 from relume.models.diagnosis.episode import SchedulerFacts
+from relume.slurm.nodes import short_name
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -35,11 +35,6 @@ stays = st.lists(
     max_size=10,
     unique_by=lambda stay: stay.attempt,
 )
-
-
-def test_the_slack_is_that_of_the_diagnosis() -> None:
-    assert joining.START_SLACK_SECONDS == own.START_SLACK_SECONDS
-    assert joining.END_SLACK_SECONDS == own.CLOCK_SLACK_SECONDS
 
 
 @given(stays=stays, node=st.sampled_from(["n1", "N2.cluster", "n9"]), second=st.integers(0, 700))

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from relume.identity import AttemptId
 from relume.ingest.forms import KERNEL
 from relume.ingest.joining import NodeTimes, Stay
 from relume.ingest.lake import LakeReader
@@ -66,7 +65,7 @@ def kernel_lines(lake: Path | str, *, zone: str = "UTC") -> pl.DataFrame:
     stays: defaultdict[str, list[Stay]] = defaultdict(list)
     for entry in lake_entries(reader, reader.index()):
         stay = Stay(entry.attempt, entry.nodes, entry.start, entry.end)
-        stays[AttemptId.parse(entry.attempt).job_key.cluster].append(stay)
+        stays[entry.job_key.cluster].append(stay)
     times = {cluster: NodeTimes(known) for cluster, known in stays.items()}
     near = _middle(stay for known in stays.values() for stay in known)
     found = pl.DataFrame(_joined(_rows(lake), times, zone, near), schema=SCHEMA, orient="row")

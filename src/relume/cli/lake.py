@@ -96,11 +96,11 @@ def import_(
             skipped=skipped,
         )
 
-    for _ in units(None):  # what can't be used at all is refused before anything is written
-        pass
+    # First of all: what can't be used at all is refused before anything is written.
+    total = sum(unit.size() for unit in units(None))
     began, worked = time.monotonic(), time.process_time()
     facts = [facts_of(source, cluster.timezone) for source in sources]
-    with LakeWriter(lake) as writer, _progress(units) as advance:
+    with LakeWriter(lake) as writer, _progress(total) as advance:
         for fact in facts:
             note_about(writer, fact)
         report = import_units(writer, units(left_out), advance=advance)
@@ -234,10 +234,8 @@ def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: 
 
 
 @contextmanager
-def _progress(
-    units: Callable[[None], Iterator[Unit]],
-) -> Iterator[Callable[[int], None]]:
-    """Show how much of the files was read, on a terminal only."""
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show how much of `total` bytes was read, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -252,5 +250,5 @@ def _progress(
 
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=sum(unit.size() for unit in units(None)))
+        task = bar.add_task("import", total=total)
         yield lambda read: bar.advance(task, read)

@@ -3,7 +3,7 @@
 Comments may hold any character. So the fields are separated by a word that is drawn anew for each
 call, and ends each row too (``--parsable``, not ``--parsable2``): nobody can write it beforehand.
 
-`relume.ingest.sacct` reads the files that people saved; this reads what we asked for ourselves.
+Files that people saved are read by `relume.ingest.accounting`, what we asked for ourselves by this.
 
 Source: `sacct(1)`; tried on Slurm 22.05.
 """

@@ -12,10 +12,10 @@ from relume.errors import Permanent
 from relume.events import SchedulerEvent, Tick
 from relume.ingest.lake import CorruptSegmentError, LakeReader, LakeWriter, NewerSegmentError
 from relume.ingest.lake.frames import scan
-from relume.ingest.lake.migrations import MIGRATIONS, migrated, present_version
+from relume.ingest.lake.migrations import MIGRATIONS, migrated
 from relume.ingest.lake.segments import schema_of
 from relume.ingest.lake.sql import connect
-from relume.schemas import SCHEMAS
+from relume.schemas import SCHEMAS, present_version
 
 OLD = SchedulerEvent(
     source="slurm", cluster="lab", attempt="lab/1@1.0", state="RUNNING", nodes=("n1", "n2")

@@ -18,7 +18,7 @@ CLOCK = "[2026-01-02T03:04:05.678] "
 def read(*lines: str, file: str = "slurmctld.log") -> list[NodeEvent]:
     reader, parser = DaemonReader(SkipCounts()), LineParser(file, stream="slurmctld")
     parsed = (parser.parse(CLOCK + text, number, 0) for number, text in enumerate(lines))
-    return list(reader.read_all(parsed))
+    return [event for line in parsed for event in reader.read(line)]
 
 
 def said(*lines: str) -> list[tuple[str, str | None, str | None, Actor | None]]:
