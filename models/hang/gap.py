@@ -163,12 +163,17 @@ class GapDetector:
         seconds = s.suspicion_seconds if is_paced else s.unsure_seconds
         seconds = max(seconds, s.suspicion_gaps * known.median_seconds)
         if self.last_progress is not None and self.phase != "train":
-            seconds = max(seconds, self._patience(self.gaps.get(self.phase, PhaseGaps())))
+            seconds = max(seconds, self._patience())
         return event_time - spoke > seconds * MICROSECONDS
 
-    def _patience(self, known: PhaseGaps) -> float:
+    def _known(self) -> PhaseGaps:
+        """What is known of the present phase."""
+        return self.gaps.get(self.phase, PhaseGaps())
+
+    def _patience(self) -> float:
         """Seconds without a step that are actionable in the present phase."""
-        s, longest = self.settings, known.longest_seconds
+        s, known = self.settings, self._known()
+        longest = known.longest_seconds
         least = s.actionable_seconds
         if known.count < s.few_gaps and self.phase != "train":
             least = s.phase_seconds
@@ -179,11 +184,10 @@ class GapDetector:
             longest = max(longest, first / MICROSECONDS)
         return max(least, s.actionable_ratio * longest)
 
-    def _suspicious(self, known: PhaseGaps) -> float:
+    def _suspicious(self) -> float:
         """Seconds without a step that are suspicious in the present phase."""
-        return max(
-            self.settings.suspicion_seconds, self.settings.suspicion_gaps * known.median_seconds
-        )
+        s = self.settings
+        return max(s.suspicion_seconds, s.suspicion_gaps * self._known().median_seconds)
 
     def enter(self, phase: str) -> list[HangDetection]:
         """Take the begin of a phase with legal pauses, such as a checkpoint."""
@@ -212,23 +216,21 @@ class GapDetector:
             if self.started_at is None or self.reported is not None:
                 return None
             return self.started_at + int(s.startup_seconds * MICROSECONDS)
-        known = self.gaps.get(self.phase, PhaseGaps())
-        seconds = self._patience(known)
+        seconds = self._patience()
         if self.reported is None:
-            seconds = min(seconds, self._suspicious(known))
+            seconds = min(seconds, self._suspicious())
         return self.last_progress + int(seconds * MICROSECONDS)
 
     def _judge(self, event_time: int) -> HangDetection | None:
         if self.last_progress is None:
             return self._judge_start(event_time)
         gap = (event_time - self.last_progress) / MICROSECONDS
-        known = self.gaps.get(self.phase, PhaseGaps())
-        s = self.settings
-        actionable = self._patience(known)
+        known, s = self._known(), self.settings
+        actionable = self._patience()
         if self._talks(event_time, s.actionable_seconds):
             actionable = max(actionable, s.talking_seconds)
-        suspicion = self._suspicious(known)
-        for level, threshold in ((Level.ACTIONABLE, actionable), (Level.SUSPICION, suspicion)):
+        levels = ((Level.ACTIONABLE, actionable), (Level.SUSPICION, self._suspicious()))
+        for level, threshold in levels:
             if gap > threshold:
                 reason = (
                     f"no new step for {gap:.0f} s in phase {self.phase}; usual gap "

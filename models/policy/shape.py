@@ -91,8 +91,9 @@ def shape(text: str, hosts: Iterable[str] = ()) -> str:
     >>> shape('File "/opt/env/site-packages/torch/nn/f.py", line 116, in relu')
     'File "f.py", line <*>, in relu'
     """
-    for host in sorted(set(hosts), key=lambda name: (-len(name), name)):
-        text = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", MASK, text)
+    if known := sorted(set(hosts), key=lambda name: (-len(name), name)):
+        names = "|".join(map(re.escape, known))
+        text = re.sub(rf"(?<![\w-])(?:{names})(?![\w-])", MASK, text)
     masked, merged = "", _ADDRESS_TAIL.sub(MASK, _VOLATILE.sub(_mask, text))
     while merged != masked:  # lists may be in brackets, and what is in brackets may be in a list
         masked, merged = merged, _LIST.sub(MASK, _BRACKETS.sub(MASK, merged))

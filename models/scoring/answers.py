@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
@@ -122,6 +122,10 @@ def expected_calibration_error(answers: Iterable[tuple[float, bool]], bins: int 
     >>> round(expected_calibration_error([(0.9, True), (0.9, False)]), 3)
     0.4
     """
-    table = reliability(answers, bins)
+    return calibration_error(reliability(answers, bins))
+
+
+def calibration_error(table: Sequence[Bin]) -> float:
+    """Return the expected calibration error of the bins that `reliability` made."""
     total = sum(part.n for part in table)
     return math.fsum(part.n / total * abs(part.right - part.confidence) for part in table)

@@ -46,13 +46,8 @@ class Detection:
 
         It is no share of anything, and so has no interval.
         """
-        return self.f_beta(1.0)
-
-    def f_beta(self, beta: float) -> float | None:
-        """Return the F measure that weighs recall `beta` times as much as precision."""
-        weight = beta * beta
-        total = (1 + weight) * self.true_positives + weight * self.misses + self.false_positives
-        return (1 + weight) * self.true_positives / total if total else None
+        total = 2 * self.true_positives + self.misses + self.false_positives
+        return 2 * self.true_positives / total if total else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from relume.models.scoring.answers import Answers, expected_calibration_error, reliability
+from relume.models.scoring.answers import Answers, calibration_error, reliability
 from relume.models.scoring.attribution import Attribution, Classes, Suspects
 from relume.models.scoring.detection import Detection
 from relume.models.scoring.intervals import Proportion, Rate
@@ -94,10 +94,11 @@ def rate(events: Rate) -> dict[str, Any]:
 
 def calibration(answers: list[tuple[float, bool]]) -> dict[str, Any]:
     """JSON form of how far confidence can be believed: the error and the table behind it."""
+    table = reliability(answers)
     return {
         "n": len(answers),
-        "expected_calibration_error": expected_calibration_error(answers) if answers else None,
-        "bins": [asdict(part) for part in reliability(answers)],
+        "expected_calibration_error": calibration_error(table) if table else None,
+        "bins": [asdict(part) for part in table],
     }
 
 

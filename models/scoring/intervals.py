@@ -47,29 +47,6 @@ def poisson(count: int) -> tuple[float, float]:
     return low, float(chdtri(2 * count + 2, TAIL)) / 2
 
 
-def quiet_exposure(rate: float) -> float:
-    """Return how much exposure without an event shows with 95 % that the rate is below `rate`.
-
-    Examples
-    --------
-    >>> round(quiet_exposure(0.01))  # "below 0.01 a job-day" takes 300 quiet job-days
-    300
-    """
-    return NO_EVENT / rate
-
-
-def trials_needed(bound: float) -> int:
-    """Return how many answers, all of them right, put the lower bound at `bound` or above.
-
-    Examples
-    --------
-    >>> trials_needed(0.9), trials_needed(0.99)
-    (35, 381)
-    """
-    # With p = 1 the lower Wilson bound is n / (n + z^2).
-    return math.ceil(bound * Z * Z / (1 - bound) - 1e-9)
-
-
 @dataclass(frozen=True, slots=True)
 class Proportion:
     """`right` out of `total`. Of nothing at all there is no value, and the interval is 0 to 1.

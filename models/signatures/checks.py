@@ -1,27 +1,21 @@
-"""Runs the sample lines of rules through engine and matcher, the way `relume rules test` does.
-
-``python -m relume.models.signatures.checks [FILE ...]`` does it without the command line; it parses
-no prefixes, so a `verify` that is anchored sees the sample as it is written.
-"""
+"""Runs the samples of rules through engine and matcher; `relume rules test` shows the report."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relume.errors import counted
 from relume.events import LogLine
 from relume.models.signatures.engine import build_engine
 from relume.models.signatures.matcher import Matcher
-from relume.models.signatures.ruleset import Catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from relume.models.signatures.hit import Hit
     from relume.models.signatures.rule import Signature
+    from relume.models.signatures.ruleset import Catalogue
 
     ParseLine = Callable[[str], LogLine]
 
@@ -129,21 +123,6 @@ def _overlaps(rule: Signature, hits: Iterable[Hit], sample: str) -> Iterator[Ove
             yield Overlap(rule.id, other.id, rule.specificity, other.specificity, sample)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the named rule files or folders beside the packaged rules; print what is wrong."""
-    from relume.models.signatures.loader import read_rules  # noqa: PLC0415 - it imports this
-
-    paths = [Path(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
-    signatures, errors = read_rules(paths)
-    report = check_catalogue(Catalogue.of(signatures))
-    lines = [f"error: {error}" for error in errors]
-    lines += [f"fail: {describe_failure(failure)}" for failure in report.failures]
-    lines += [f"note: {describe_overlap(overlap)}" for overlap in report.overlaps]
-    lines.append(describe_report(report, len(errors)))
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if errors or report.failures else 0
-
-
 def describe_report(report: Report, errors: int) -> str:
     """Say in one line how many rules were checked and what was found, `errors` of reading too.
 
@@ -175,7 +154,3 @@ def describe_overlap(overlap: Overlap) -> str:
         f"{overlap.rule} ({overlap.specificity}) is also hit by {overlap.other}"
         f" ({overlap.other_specificity}): {overlap.sample}"
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

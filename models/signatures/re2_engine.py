@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import re2
@@ -25,19 +26,24 @@ class Re2Engine:
     name = "re2"
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        forms = compiled_form(patterns)
-        self._each = [
-            _compile(form, repr(pattern)) for form, pattern in zip(forms, patterns, strict=True)
-        ]
-        self._any = _compile("|".join(f"(?:{form})" for form in forms), "of all rules")
-        self._set = _compile_set(forms)
+        self._forms = compiled_form(patterns)
+        try:
+            self._any = compile_form("|".join(f"(?:{form})" for form in self._forms))
+            self._set = _compile_set(self._forms)
+        except re2.error as error:
+            _raise_for_first_bad(patterns, self._forms)
+            raise _refusal("of all rules", error) from None
+
+    @cached_property
+    def _each(self) -> list[re2._Regexp]:
+        return [compile_form(form) for form in self._forms]
 
     def scan(self, data: bytes) -> list[Candidate]:
         """See `relume.models.signatures.engine.Engine.scan`."""
         candidates: list[Candidate] = []
         position = 0
         search, size = self._any.search, len(data)
-        while self._each and position < size and (found := search(data, position)):
+        while self._forms and position < size and (found := search(data, position)):
             start = data.rfind(b"\n", 0, found.end()) + 1
             end = data.find(b"\n", found.end())
             if end < 0:
@@ -65,24 +71,22 @@ def compile_form(form: str) -> re2._Regexp:
     return re2.compile(b"(?m)" + form.encode(), _options())
 
 
-def _compile(form: str, label: str) -> re2._Regexp:
-    try:
-        return compile_form(form)
-    except re2.error as error:
-        raise _refusal(label, error) from None
-
-
 def _compile_set(forms: list[str]) -> re2.Set:
     compiled = re2.Set.SearchSet(_options())
     if not forms:  # an empty set can't be compiled, and is never asked
         return compiled
-    try:
-        for form in forms:
-            compiled.Add(b"(?m)" + form.encode())
-        compiled.Compile()
-    except re2.error as error:
-        raise _refusal("of all rules", error) from None
+    for form in forms:
+        compiled.Add(b"(?m)" + form.encode())
+    compiled.Compile()
     return compiled
+
+
+def _raise_for_first_bad(patterns: Sequence[str], forms: list[str]) -> None:
+    for pattern, form in zip(patterns, forms, strict=True):
+        try:
+            compile_form(form)
+        except re2.error as error:
+            raise _refusal(repr(pattern), error) from None
 
 
 def refusal(error: Exception) -> str:

@@ -18,7 +18,7 @@ from relume.models.signatures.re2_engine import refusal
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from relume.models.signatures.rule import Signature
 
@@ -52,14 +52,23 @@ def as_site_rule(rule: Signature) -> Signature:
 
 
 def _refused_patterns(rule: Signature) -> Iterator[FieldError]:
+    if _refusal_of(rule.patterns) is None:
+        return
     for pattern in rule.patterns:
-        for engine in ("hyperscan", "re2"):
-            try:
-                build_engine([pattern], prefer=engine)
-            except RuleError as error:
-                found = f"{error.found} of {pattern!r}"
-                yield FieldError("patterns", found=found, expected=error.expected)
-                break
+        error = _refusal_of([pattern])
+        if error is not None:
+            found = f"{error.found} of {pattern!r}"
+            yield FieldError("patterns", found=found, expected=error.expected)
+
+
+def _refusal_of(patterns: Sequence[str]) -> RuleError | None:
+    """What the first engine that refuses `patterns` says; null when none does."""
+    for engine in ("hyperscan", "re2"):
+        try:
+            build_engine(patterns, prefer=engine)
+        except RuleError as error:
+            return error
+    return None
 
 
 def _linear(

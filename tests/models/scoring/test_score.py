@@ -53,13 +53,10 @@ def test_precision_recall_and_f1_by_kind_and_domain() -> None:
     assert table.macro() == Macro(precision=0.5, recall=0.75, f1=(0.5 + 2 / 3) / 2)
 
 
-def test_f_beta_is_the_formula_of_metrics_section_3() -> None:
+def test_f1_is_the_formula_of_metrics_section_3() -> None:
     counts = Detection(true_positives=6, false_positives=2, misses=3)
     precision, recall = 6 / 8, 6 / 9
-    for beta in (0.5, 1.0, 2.0):
-        weight = beta**2
-        wanted = (1 + weight) * precision * recall / (weight * precision + recall)
-        assert counts.f_beta(beta) == pytest.approx(wanted)
+    assert counts.f1 == pytest.approx(2 * precision * recall / (precision + recall))
 
 
 def test_nothing_at_all_has_no_value() -> None:

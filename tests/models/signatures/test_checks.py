@@ -85,20 +85,6 @@ def test_the_given_parser_finds_the_message(write_rules: Write, make_rule: Make)
     assert checks.check_catalogue(catalogue, parse).failures == ()
 
 
-def test_main_reports_and_exits(
-    write_rules: Write, make_rule: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_rules(
-        make_rule(id="'our_failing'", captures=None, positive=["a", "b"]), make_rule(role="'rot'")
-    )
-    assert checks.main([str(path)]) == 1
-    out = capsys.readouterr().out
-    assert "error: " in out
-    assert (
-        f"fail: {path}: rule our_failing: positive sample is not found by any pattern: a\n" in out
-    )
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_engine_that_refuses_quotes_the_pattern(
     write_rules: Write, make_rule: Make, engine: str
