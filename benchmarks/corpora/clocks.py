@@ -21,9 +21,9 @@ def with_clock(line: str, time: int) -> str:
 
     Examples
     --------
-    >>> with_clock("[rank1]:[E321 02:07:08.408271 x.cpp:607] stuck", 1_767_323_045_678_000)
+    >>> with_clock("[rank1]:[E527 09:41:26.730519 x.cpp:607] stuck", 1_767_323_045_678_000)
     '[rank1]:[E102 03:04:05.678000 x.cpp:607] stuck'
-    >>> with_clock("Fri Aug 11 12:31:45 2023 lost", 1_767_323_045_678_000)
+    >>> with_clock("Fri Feb 17 08:22:59 2023 lost", 1_767_323_045_678_000)
     'Fri Jan  2 03:04:05 2026 lost'
     """
     prefix = parse_prefix(line)

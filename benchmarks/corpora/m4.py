@@ -37,7 +37,7 @@ class _Entry:
 
 
 _ENTRIES = (
-    _Entry("_0-try3", re.compile("After clip in _do_batch"), Kind.HANG, Domain.PLATFORM),
+    _Entry("_0-try3", re.compile(r"^PID \d+:", re.MULTILINE), Kind.HANG, Domain.PLATFORM),
     # It stood still and crashed, and its diary leaves open which came first and why.
     _Entry("_0-try5", re.compile("terminate called"), labelled=False),
     _Entry("_02", _NODE_FAILURE, Kind.CRASH),

@@ -128,7 +128,7 @@ DMESG = """\
 
 def m4(tmp_path: Path) -> dict[str, AttemptEntry]:
     runs = tmp_path / "m4-logs/tr_141-hanging"
-    put(runs / "x_0-try3/README.md", DIARY.format(log="PID 7: After clip in _do_batch"))
+    put(runs / "x_0-try3/README.md", DIARY.format(log="PID 7: before the third gate"))
     put(runs / "x_0-try3/dmesg.txt", DMESG)
     put(runs / "x_0-try3/gpu.query.0.txt", "Product Name : GPU\n")
     put(runs / "x_0-try5/README.md", DIARY.format(log="terminate called"))
@@ -148,7 +148,7 @@ def test_the_freeze_of_m4_began_before_the_kernel_saw_it(tmp_path: Path) -> None
     assert entry.start == seen - 120_000_000 - round(3.5 * 3600e6)
     assert entry.state == "RUNNING"
     assert [file.stream for file in entry.files] == [None, "kernel"]
-    assert text_of(entry) == "PID 7: After clip in _do_batch\n"
+    assert text_of(entry) == "PID 7: before the third gate\n"
 
 
 def test_diaries_of_m4_label_what_they_are_sure_of(tmp_path: Path) -> None:
