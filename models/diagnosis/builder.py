@@ -12,14 +12,14 @@ from relume.models.diagnosis.episode import (
     Episode,
     LogEnd,
     Position,
-    RankPlace,
     SchedulerFacts,
     SignatureHits,
 )
+from relume.models.diagnosis.placing import facts_of
+from relume.models.ranks.collecting import RankCollector
+from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
 
-MAX_PLACES = 1 << 17
-"""Ranks whose place is remembered; more than any job that ran."""
 MAX_FRAMES = 4096
 """Exceptions of which it is remembered where they were raised: a wave of as many ranks."""
 
@@ -36,8 +36,7 @@ class EpisodeBuilder:
         self._file_index = {name: index for index, name in enumerate(self._files)}
         self._hits: dict[str, SignatureHits] = {}
         self._advances: dict[str, AdvanceTail] = {}
-        self._places: dict[int, RankPlace] = {}
-        self._world_size: int | None = None
+        self._ranks = RankCollector()
         self._scheduler = SchedulerFacts()
         self._clean_end: Position | None = None
         self._forms: set[str] = set()
@@ -68,12 +67,9 @@ class EpisodeBuilder:
         """Take an explicit clean end."""
         self._clean_end = Position(self._file_index[line.file], line.line)
 
-    def note_place(self, rank: int, nranks: int, place: RankPlace) -> None:
-        """Take where a rank runs; the largest communicator seen is the world."""
-        if len(self._places) < MAX_PLACES or rank in self._places:
-            if nranks >= (self._world_size or 0):
-                self._places[rank] = place
-            self._world_size = max(self._world_size or 0, nranks)
+    def note_place(self, line: LogLine) -> None:
+        """Take a line that says where ranks run."""
+        self._ranks.take(line)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
@@ -92,6 +88,7 @@ class EpisodeBuilder:
     def note_restart(self, line: LogLine) -> None:
         """Take a line that says that the work starts again."""
         self._restarts[line.file] = line.line
+        self._ranks.restart(line.file)
 
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of a log could not be read."""
@@ -118,8 +115,7 @@ class EpisodeBuilder:
             progress=progress,
             hits=self._hits,
             advances=self._advances,
-            places=self._places,
-            world_size=self._world_size,
+            ranks=resolve(self._ranks, facts_of(self._hits.values()), self._scheduler.nodes),
             scheduler=self._scheduler,
             clean_end=self._clean_end,
             forms=frozenset(self._forms),

@@ -12,9 +12,11 @@ from relume.models.diagnosis.elastic import Failure, first_failure
 from relume.models.diagnosis.episode import Episode, Printer
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.waves import find_laggard
+from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Exclude, Implicates, Tier
 from relume.slurm.hostlists import expand
+from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
 
 SHARED_FAULT_PRINTERS = 2
@@ -46,18 +48,19 @@ def find_culprit(episode: Episode, root: Root) -> Blame:
     if hit.signature.implicates is Implicates.NOBODY:
         return Blame()
     if hit.signature.implicates is Implicates.NAMED:
-        blame = Blame(_with_place(episode, named(hit)))
+        blame = Blame(placed(episode, named(hit, episode.ranks)))
     else:
         blame = _blame_of_printer(episode, hit)
-    return blame if blame.where or blame.why else _blame_of_same_cause(root)
+    return blame if blame.where or blame.why else _blame_of_same_cause(episode, root)
 
 
-def _blame_of_same_cause(root: Root) -> Blame:
+def _blame_of_same_cause(episode: Episode, root: Root) -> Blame:
     """Name whom another line of the same cause names: srun tells whose task was oom-killed."""
     cause = root.hit.signature.cause
-    alike = [h for h in root.contenders if h.signature.cause == cause and named(h)]
-    places = {named(h) for h in alike if h.signature.implicates is Implicates.NAMED}
-    return Blame(places.pop()) if len(places) == 1 else Blame()
+    alike = [h for h in root.contenders if h.signature.cause == cause]
+    told = [named(h, episode.ranks) for h in alike if h.signature.implicates is Implicates.NAMED]
+    places = {where for where in told if where}
+    return Blame(placed(episode, places.pop())) if len(places) == 1 else Blame()
 
 
 def exclusions(blame: Blame, root: Root, nodes: Collection[str] = ()) -> tuple[str, ...]:
@@ -75,14 +78,18 @@ def exclusions(blame: Blame, root: Root, nodes: Collection[str] = ()) -> tuple[s
     return (node,) if signature.exclude is Exclude.YES else ()
 
 
-def named(hit: Hit) -> Locator:
+def named(hit: Hit, ranks: RankMap) -> Locator:
     """What the captures of one line name: a single node, the first rank, a GPU, a NIC."""
     captures = hit.captures
     nodes = named_nodes(hit)
-    rank = _first_number(captures.get("rank") or captures.get("task"))
-    for listed in (captures.get("ranks"), captures.get("tasks")):
-        if rank is None and len(_numbers(listed)) == 1:
-            rank = _first_number(listed)
+    rank = _first_number(captures.get("rank"))
+    task = _first_number(captures.get("task"))
+    if rank is None and len(_numbers(captures.get("ranks"))) == 1:
+        rank = _first_number(captures.get("ranks"))
+    if task is None and len(_numbers(captures.get("tasks"))) == 1:
+        task = _first_number(captures.get("tasks"))
+    if rank is None and ranks.tasks_are_ranks is not False:
+        rank = task
     return Locator(
         node=nodes[0] if len(nodes) == 1 else None,
         rank=rank if len(nodes) <= 1 else None,
@@ -105,13 +112,21 @@ def named_nodes(hit: Hit) -> Sequence[str]:
         return ()
 
 
-def printer(hit: Hit) -> Locator:
-    """Where the printing process is, by its prefix and by what it says of itself."""
+def printer(hit: Hit, ranks: RankMap) -> Locator:
+    """Where the printing process is, by its prefix and by what it says of itself.
+
+    A task of srun is a rank unless it is known to be a launcher that starts the ranks.
+    """
     line, captures = hit.line, hit.captures
-    rank = line.rank if line.rank is not None else _first_number(captures.get("rank"))
+    rank, node = line.rank, line.node or captures.get("node")
+    if rank is None:
+        rank = _first_number(captures.get("rank"))
+    if rank is None and line.task is not None:
+        rank = None if ranks.tasks_are_ranks is False else line.task
+        node = node or ranks.tasks.get(line.task)
     return Locator(
-        node=line.node or captures.get("node"),
-        rank=rank if rank is not None else line.task,
+        node=node,
+        rank=rank,
         local_rank=line.local_rank,
         gpu=captures.get("gpu") or line.gpu,
         nic=captures.get("nic"),
@@ -125,30 +140,40 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
         return Blame(
             why=(f"{len(known)} processes print the same error: nobody is to blame alone",)
         )
-    return Blame(_with_place(episode, printer(hit)))
+    return Blame(placed(episode, printer(hit, episode.ranks)))
 
 
 def _blame_of_wave(episode: Episode, hit: Hit) -> Blame | None:
-    if hit.signature.implicates is Implicates.NAMED and named(hit):
-        return Blame(_with_place(episode, named(hit)))
+    if hit.signature.implicates is Implicates.NAMED and named(hit, episode.ranks):
+        return Blame(placed(episode, named(hit, episode.ranks)))
     laggard = find_laggard(episode)
     if laggard is None:
         return None
-    return Blame(_with_place(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.why,))
+    return Blame(placed(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.why,))
 
 
 def _blame_of_failure(episode: Episode, failure: Failure) -> Blame:
     where = Locator(node=failure.node, rank=failure.rank, local_rank=failure.local_rank)
     why = "the launcher's first observed failure; later ones are its teardown"
-    return Blame(_with_place(episode, where), failure.hit, (why,))
+    return Blame(placed(episode, where), failure.hit, (why,))
 
 
-def _with_place(episode: Episode, where: Locator) -> Locator:
-    """Add the node of a rank, where an init line told it."""
-    place = episode.places.get(where.rank) if where.rank is not None else None
-    if place is None or where.node is not None:
-        return where
-    return replace(where, node=place.node)
+def placed(episode: Episode, where: Locator) -> Locator:
+    """Add what is known of a place: of a rank its node, local rank and GPU; of a GPU its rank."""
+    ranks = episode.ranks
+    if where.rank is None and where.node is not None and where.gpu is not None:
+        found = ranks.rank_at(where.node, gpu=where.gpu)
+        where = replace(where, rank=found)
+    place = ranks.place(where.rank)
+    node, known = where.node, place.node
+    if node is not None and known is not None and short_name(node) != short_name(known):
+        return where  # two nodes: what the line itself says stands, without the other's devices
+    return replace(
+        where,
+        node=known if node is None else node,
+        local_rank=place.local_rank if where.local_rank is None else where.local_rank,
+        gpu=place.gpu if where.gpu is None else where.gpu,
+    )
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 
 FIRST_PER_SIGNATURE = 64
@@ -111,14 +112,6 @@ class AdvanceTail:
 
 
 @dataclass(frozen=True, slots=True)
-class RankPlace:
-    """Where a rank runs, from an NCCL init line."""
-
-    node: str | None
-    gpu: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class SchedulerFacts:
     """What accounting says of the attempt; state null when no record was given.
 
@@ -137,10 +130,11 @@ class SchedulerFacts:
 class Episode:
     """The evidence that one diagnosis works on.
 
-    `ends` holds the end of each log. `clean_end` is the position of the last explicit clean end,
-    null when none was printed. `restarts` is the last line of each file that says that the work
-    starts again. `lost_ends` are the logs whose last part could not be read. `frames` says of lines
-    that name an exception, by file and line, in which code it was raised.
+    `ranks` says where ranks run. `ends` holds the end of each log. `clean_end` is the position of
+    the last explicit clean end, null when none was printed. `restarts` is the last line of each
+    file that says that the work starts again. `lost_ends` are the logs whose last part could not be
+    read. `frames` says of lines that name an exception, by file and line, in which code it was
+    raised.
     """
 
     attempt: str
@@ -148,8 +142,7 @@ class Episode:
     progress: ProgressAssessment
     hits: dict[str, SignatureHits] = field(default_factory=dict)
     advances: dict[str, AdvanceTail] = field(default_factory=dict)
-    places: dict[int, RankPlace] = field(default_factory=dict)
-    world_size: int | None = None
+    ranks: RankMap = field(default_factory=RankMap)
     scheduler: SchedulerFacts = field(default_factory=SchedulerFacts)
     clean_end: Position | None = None
     forms: frozenset[str] = frozenset()

@@ -59,7 +59,7 @@ def find_laggard(episode: Episode) -> Laggard | None:
     found = _lowest_enqueued(counters) or _short_queue(counters)
     if found is None and _one_kind_of_work(hits):
         found = _behind(counters)
-    return found or _silent(counters, episode.world_size)
+    return found or _silent(counters, episode.ranks.world_size)
 
 
 def _largest_group(hits: Iterable[Hit]) -> list[Hit]:
