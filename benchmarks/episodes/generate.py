@@ -1,0 +1,167 @@
+"""Makes episodes: seeded, one after the other, none depends on another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from relume.benchmarks.episodes import healthy, plan
+from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
+from relume.benchmarks.episodes.label import Label, Place
+from relume.benchmarks.episodes.layout import Files, Layout, write
+from relume.benchmarks.episodes.script import JOB_SOURCES, Script
+from relume.benchmarks.episodes.stories import STORIES, Story
+from relume.benchmarks.episodes.systems import accounting
+from relume.benchmarks.episodes.world import make_world
+
+SEED = 20260901
+PER_STORY = 12
+"""Of each story, half of them in known forms."""
+_ACCOUNTED = 0.6
+"""Share of episodes with an accounting row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One attempt: its label and the text of its files by name."""
+
+    label: Label
+    files: dict[str, str]
+
+    def write(self, folder: Path) -> None:
+        """Write the files below `folder`, which may exist."""
+        for name, text in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+
+
+def episodes(seed: int = SEED, per_story: int = PER_STORY) -> Iterator[Episode]:
+    """Yield all episodes, story by story: the first half of each in known forms."""
+    for story in STORIES:
+        for index in range(per_story):
+            yield make(story, index, known=index < per_story // 2, seed=seed)
+
+
+def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
+    """Make one episode.
+
+    Examples
+    --------
+    >>> from relume.benchmarks.episodes.stories import STORIES
+    >>> make(STORIES[0], 0, known=True) == make(STORIES[0], 0, known=True)
+    True
+    """
+    name = f"{story.name}-{'known' if known else 'other'}-{index:02d}"
+    rng = Random(f"{seed}/{name}")
+    world = make_world(rng, min_nodes=story.min_nodes)
+    new_words, new_style = (not known) and plan.wants_new(rng), (not known) and plan.wants_new(rng)
+    launcher = rng.choice(OTHER_LAUNCHERS if new_style else KNOWN_LAUNCHERS)
+    script = Script(world, rng, launcher, new_words=new_words)
+    healthy.launch(script)
+    story.tell(script)
+    _surroundings(script)
+    # A story without other words is told in another form.
+    new_style = new_style or (not known and not script.used_new)
+    layout = plan.draw_layout(rng, world, new=new_style)
+    if script.no_cut:
+        layout = replace(layout, cut_start=False, cut_end=False)
+    has_accounting = rng.random() < _ACCOUNTED
+    files = write(script, layout, rng)
+    texts = {file: "".join(f"{w.text}\n" for w in lines) for file, lines in files.lines.items()}
+    if has_accounting:
+        texts["sacct.txt"] = accounting(
+            world, script.truth.state, script.truth.exit_code, script.now + 30
+        )
+    label = _label(name, story, script, layout, files, known=known, accounted=has_accounting)
+    return Episode(label, texts)
+
+
+def _surroundings(script: Script) -> None:
+    """Logs of the system lie beside the job's, whether or not they have to say something."""
+    speaks = {r.source for r in script.records} - JOB_SOURCES
+    busy = sorted({r.node for r in script.records if r.source not in JOB_SOURCES and r.node})
+    if speaks or script.rng.random() < 0.3:
+        healthy.calm_nodes(script, *busy)
+    if any(s.value == "slurmctld" for s in speaks) or script.rng.random() < 0.3:
+        healthy.controller_noise(script)
+
+
+def _label(
+    name: str,
+    story: Story,
+    script: Script,
+    layout: Layout,
+    files: Files,
+    *,
+    known: bool,
+    accounted: bool,
+) -> Label:
+    truth, world = script.truth, script.world
+    rank, node = _told(script, files, accounted=accounted)
+    roots: list[Place] = [
+        (file, number)
+        for file, written in files.lines.items()
+        for number, line in enumerate(written)
+        if line.is_root
+    ]
+    return Label(
+        episode=name,
+        story=story.name,
+        known_form=known,
+        kinds=truth.kinds,
+        domains=truth.domains,
+        node=node,
+        rank=rank,
+        roots=tuple(roots),
+        harmless=_harmless(script),
+        may_exclude=truth.may_exclude and node is not None,
+        nodes=len(world.nodes),
+        ranks=world.ranks,
+        variations=_variations(script, layout),
+    )
+
+
+def _told(script: Script, files: Files, *, accounted: bool) -> tuple[int | None, str | None]:
+    """What the lines that are left tell of the culprit: its rank and its node.
+
+    A rank gives its node by a line that says where it runs, or by the list of nodes: consecutive
+    ranks share one. A single node needs no telling where a list names it.
+    """
+    truth, world = script.truth, script.world
+    lines = [line for written in files.lines.values() for line in written]
+    told = frozenset[str]().union(*(line.tells for line in lines))
+    lists_nodes = accounted or any(line.record.lists_nodes for line in lines)
+    rank = truth.rank if "rank" in told else None
+    placed = rank is not None and (lists_nodes or any(line.places == rank for line in lines))
+    is_only = truth.node is not None and len(world.nodes) == 1 and lists_nodes
+    node = truth.node if "node" in told or placed or is_only else None
+    return rank, node
+
+
+def _harmless(script: Script) -> frozenset[str]:
+    """Names of nodes (and their addresses) and ranks that are no mistake."""
+    truth, world = script.truth, script.world
+    ranks = {*truth.also_ranks, truth.rank} - {None}
+    nodes = {world.node_of(rank) for rank in ranks if rank is not None} | {truth.node} - {None}
+    named = {name for node in nodes if node is not None for name in (node, world.address(node))}
+    return frozenset(named | {f"rank {rank}" for rank in ranks})
+
+
+def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
+    skew = max(map(abs, script.world.skew.values()))
+    facts = {
+        layout.files: True,
+        layout.style.name: True,
+        layout.system.name: any(r.source not in JOB_SOURCES for r in script.records),
+        script.launcher: True,
+        "cut start": layout.cut_start,
+        "cut end": layout.cut_end,
+        "culprit late": layout.late_culprit,
+        "new words": script.used_new,
+        f"skew {skew:.0f} s": skew >= 1,
+        f"zone {layout.unmarked_hours:+d} h unmarked": layout.unmarked_hours != 0,
+    }
+    return tuple(name for name, holds in facts.items() if holds)
