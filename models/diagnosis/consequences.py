@@ -8,6 +8,7 @@ from collections.abc import Callable
 from relume.models.diagnosis.episode import JOB_STREAMS, Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
+from relume.reasons import ReasonCode
 from relume.verdict import Domain, Kind
 
 GENERIC_SPECIFICITY = 20
@@ -196,11 +197,12 @@ def _device_after_application(episode: Episode, hit: Hit, earlier: Hit) -> bool:
 
 
 _Consequence = Callable[[Episode, Hit, Hit], bool]
-CONSEQUENCES: tuple[tuple[str, _Consequence], ...] = (
-    ("the scheduler had ended the job before them", _after_scheduler_end),
-    ("the job had already failed when the scheduler ended it", _limit_after_failure),
-    ("device errors that follow an application fault on the same GPU", _device_after_application),
-    ("time-outs of those who waited for a process that had died", _timeout_after_death),
-    ("exceptions raised by the abort after a collective timed out", _exception_after_timeout),
-    ("unspecific exceptions after a known failure", _generic_after_known),
+CONSEQUENCES: tuple[tuple[ReasonCode, _Consequence], ...] = (
+    (ReasonCode.SCHEDULER_ENDED_IT, _after_scheduler_end),
+    (ReasonCode.FAILED_BEFORE_THE_LIMIT, _limit_after_failure),
+    (ReasonCode.APPLICATION_FAULT_FIRST, _device_after_application),
+    (ReasonCode.WAITED_FOR_THE_DEAD, _timeout_after_death),
+    (ReasonCode.ABORT_AFTER_TIMEOUT, _exception_after_timeout),
+    (ReasonCode.UNSPECIFIC_AFTER_KNOWN, _generic_after_known),
 )
+"""What an earlier line may explain, in the order in which it is tried."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from relume.errors import RelumeError
+from relume.models.diagnosis.citing import cited
 from relume.models.diagnosis.consequences import is_forgeable, is_undated
 from relume.models.diagnosis.elastic import Failure, first_failure
 from relume.models.diagnosis.episode import Episode, Printer
@@ -15,6 +16,7 @@ from relume.models.diagnosis.waves import find_laggard
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Exclude, Implicates, Tier
+from relume.reasons import Reason, ReasonCode
 from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
@@ -31,7 +33,7 @@ class Blame:
 
     where: Locator = Locator()
     hit: Hit | None = None
-    why: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 def find_culprit(episode: Episode, root: Root) -> Blame:
@@ -51,7 +53,7 @@ def find_culprit(episode: Episode, root: Root) -> Blame:
         blame = Blame(placed(episode, named(hit, episode.ranks)))
     else:
         blame = _blame_of_printer(episode, hit)
-    return blame if blame.where or blame.why else _blame_of_same_cause(episode, root)
+    return blame if blame.where or blame.reasons else _blame_of_same_cause(episode, root)
 
 
 def _blame_of_same_cause(episode: Episode, root: Root) -> Blame:
@@ -137,9 +139,7 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     printers = episode.hits[hit.signature.id].printers
     known = {p for p in printers if p != Printer(None, None, None, None, None)}
     if hit.signature.domain is Domain.WORKLOAD and len(known) >= SHARED_FAULT_PRINTERS:
-        return Blame(
-            why=(f"{len(known)} processes print the same error: nobody is to blame alone",)
-        )
+        return Blame(reasons=(Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(known)),))
     return Blame(placed(episode, printer(hit, episode.ranks)))
 
 
@@ -149,13 +149,14 @@ def _blame_of_wave(episode: Episode, hit: Hit) -> Blame | None:
     laggard = find_laggard(episode)
     if laggard is None:
         return None
-    return Blame(placed(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.why,))
+    return Blame(placed(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.reason,))
 
 
 def _blame_of_failure(episode: Episode, failure: Failure) -> Blame:
     where = Locator(node=failure.node, rank=failure.rank, local_rank=failure.local_rank)
-    why = "the launcher's first observed failure; later ones are its teardown"
-    return Blame(placed(episode, where), failure.hit, (why,))
+    told = cited([failure.hit]) if failure.hit is not None else ()
+    reason = Reason(ReasonCode.FIRST_FAILURE, told)
+    return Blame(placed(episode, where), failure.hit, (reason,))
 
 
 def placed(episode: Episode, where: Locator) -> Locator:

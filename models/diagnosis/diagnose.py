@@ -17,6 +17,7 @@ from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_evidence
 from relume.models.diagnosis.scheduler import outranks, scheduler_finding
 from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.reasons import Reason, ReasonCode
 from relume.verdict import Domain, Kind, Retry, Verdict
 
 
@@ -58,7 +59,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         mentions=mentions(episode, settings.max_mentions),
         evidence=evidence_lines(episode, root, blame.hit, settings.max_evidence),
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
-        why=(*set_aside, *finding.why),
+        reasons=(*set_aside, *finding.reasons),
         files=episode.files,
         raised_in=episode.frames.get(root_place),
     )
@@ -77,14 +78,12 @@ def _finding(episode: Episode, root: Root | None, blame: Blame) -> Finding:
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,
-        why=(*root.why, *blame.why),
+        reasons=(*root.reasons, *blame.reasons),
     )
 
 
 def _abstained(finding: Finding, threshold: float) -> Finding:
-    reason = (
-        f"abstained: confidence {finding.confidence:.2f} of {finding.kind} is below {threshold:.2f}"
-    )
+    detail = f"confidence {finding.confidence:.2f} of {finding.kind} is below {threshold:.2f}"
     return replace(
         finding,
         kind=Kind.UNKNOWN,
@@ -92,5 +91,5 @@ def _abstained(finding: Finding, threshold: float) -> Finding:
         domain=Domain.UNKNOWN,
         retry=Retry.UNCLEAR,
         rule=None,
-        why=(*finding.why, reason),
+        reasons=(*finding.reasons, Reason(ReasonCode.ABSTAINED, detail=detail)),
     )

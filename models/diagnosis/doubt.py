@@ -27,6 +27,7 @@ from relume.models.diagnosis.own import MICROSECONDS, failed_itself, failure_sho
 from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
+from relume.reasons import Reason, ReasonCode
 from relume.verdict import Kind
 
 HALF = 0.5
@@ -62,8 +63,9 @@ def doubted(episode: Episode, root: Root | None, finding: Finding) -> Finding:
     if not doubts:
         return finding
     factor = min(doubt.factor for doubt in doubts)
-    why = (*finding.why, *(f"less sure: {doubt.why}" for doubt in doubts))
-    return replace(finding, confidence=finding.confidence * factor, why=why)
+    against = (Reason(ReasonCode.DOUBT, detail=doubt.why) for doubt in doubts)
+    reasons = (*finding.reasons, *against)
+    return replace(finding, confidence=finding.confidence * factor, reasons=reasons)
 
 
 def _of_record(episode: Episode, finding: Finding) -> Iterator[Doubt]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from relume.features.progress.assess import ProgressState
+from relume.models.diagnosis.citing import cited
 from relume.models.diagnosis.consequences import (
     ANCHORS,
     CAUSES,
@@ -22,6 +23,7 @@ from relume.models.diagnosis.retrying import is_retried
 from relume.models.diagnosis.scheduler import COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates
+from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import END_SLACK_SECONDS, START_SLACK_SECONDS, short_name
 
 MICROSECONDS = 1_000_000
@@ -34,24 +36,23 @@ SILENT_GAPS = 20
 _Test = Callable[[Hit], bool]
 
 
-def own_evidence(episode: Episode) -> tuple[Episode, tuple[str, ...]]:
-    """Return the episode without the lines that are not about it, and what was set aside, in words.
+def own_evidence(episode: Episode) -> tuple[Episode, tuple[Reason, ...]]:
+    """Return the episode without the lines that are not about it, and why those were set aside.
 
     Examples of what goes: an Xid after the job had ended well, one on a node that the job didn't
     run on, one from before it started.
     """
-    hits, why = dict(episode.hits), list[str]()
+    hits, reasons = dict(episode.hits), list[Reason]()
     for reason, is_foreign in _tests(episode):
-        gone = 0
+        gone: list[Hit] = []
         for name, group in list(hits.items()):
-            kept = [hit for hit in group.kept() if not is_foreign(hit)]
-            lost = len(group.kept()) - len(kept)
+            lost = [hit for hit in group.kept() if is_foreign(hit)]
             if lost:
-                hits[name] = SignatureHits.of(kept)
+                hits[name] = SignatureHits.of(hit for hit in group.kept() if not is_foreign(hit))
                 gone += lost
         if gone:
-            why.append(f"set aside {gone}: {reason}")
-    return (replace(episode, hits=hits), tuple(why)) if why else (episode, ())
+            reasons.append(replace(reason, lines=cited(gone), count=len(gone)))
+    return (replace(episode, hits=hits), tuple(reasons)) if reasons else (episode, ())
 
 
 def ended_well(episode: Episode) -> bool:
@@ -87,24 +88,24 @@ def failure_shown(episode: Episode) -> bool:
     )
 
 
-def _tests(episode: Episode) -> Iterator[tuple[str, _Test]]:
+def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
     facts = episode.scheduler
     if facts.nodes:
         own = frozenset(map(short_name, facts.nodes))
-        yield "on nodes that the attempt did not run on", lambda hit: _is_elsewhere(own, hit)
+        yield Reason(ReasonCode.FOREIGN_NODE), lambda hit: _is_elsewhere(own, hit)
     if facts.start is not None:
         start = facts.start - START_SLACK_SECONDS * MICROSECONDS
-        yield "before the attempt started", lambda hit: _time(hit, start) < start
+        yield Reason(ReasonCode.BEFORE_START), lambda hit: _time(hit, start) < start
     if ended_well(episode):
         how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"
         yield (
-            f"told by the system of an attempt that ended well ({how})",
+            Reason(ReasonCode.AFTER_GOOD_END, detail=how),
             lambda hit: is_system_log(hit) or _follows_clean_end(episode, hit),
         )
         return
     end = _end(episode)
     if end is not None:
-        yield "after the attempt had ended", lambda hit: _time(hit, end) > end
+        yield Reason(ReasonCode.AFTER_END), lambda hit: _time(hit, end) > end
 
 
 def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:

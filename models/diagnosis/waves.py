@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
+from relume.reasons import Reason, ReasonCode
 
 QUEUE_GAP_RATIO = 0.9
 """A rank's queue counts as short below this share of the next shortest."""
@@ -45,7 +46,7 @@ class Laggard:
 
     rank: int
     hit: Hit | None
-    why: str
+    reason: Reason
 
 
 def find_laggard(episode: Episode) -> Laggard | None:
@@ -103,7 +104,10 @@ def _lowest_enqueued(counters: dict[int, RankCounters]) -> Laggard | None:
         return Laggard(
             rank,
             counters[rank].first_hit,
-            f"rank {rank} had enqueued {enqueued}, which all others had completed",
+            Reason(
+                ReasonCode.LAST_TO_COME,
+                detail=f"rank {rank} had enqueued {enqueued}, which all others had completed",
+            ),
         )
     stuck = min((c.sequence for c in counters.values() if c.sequence is not None), default=None)
     joined = enqueued >= stuck if stuck is not None else known[1][0] - enqueued <= 1
@@ -112,7 +116,7 @@ def _lowest_enqueued(counters: dict[int, RankCounters]) -> Laggard | None:
     why = (
         f"rank {rank} had enqueued {enqueued} collectives, every other rank at least {known[1][0]}"
     )
-    return Laggard(rank, counters[rank].first_hit, why)
+    return Laggard(rank, counters[rank].first_hit, Reason(ReasonCode.LAST_TO_COME, detail=why))
 
 
 def _short_queue(counters: dict[int, RankCounters]) -> Laggard | None:
@@ -123,7 +127,7 @@ def _short_queue(counters: dict[int, RankCounters]) -> Laggard | None:
     if low >= QUEUE_GAP_RATIO * following or following - low < QUEUE_GAP_WORKS:
         return None
     why = f"rank {rank} had {low} works queued, every other rank at least {following}"
-    return Laggard(rank, counters[rank].first_hit, why)
+    return Laggard(rank, counters[rank].first_hit, Reason(ReasonCode.SHORT_QUEUE, detail=why))
 
 
 def _behind(counters: dict[int, RankCounters]) -> Laggard | None:
@@ -132,7 +136,8 @@ def _behind(counters: dict[int, RankCounters]) -> Laggard | None:
         return None
     sequence, rank = known[0]
     why = f"rank {rank} timed out at collective {sequence}, every other at {known[1][0]} or later"
-    return Laggard(rank, counters[rank].first_hit, why)
+    reason = Reason(ReasonCode.EARLIER_COLLECTIVE, detail=why)
+    return Laggard(rank, counters[rank].first_hit, reason)
 
 
 def _silent(counters: dict[int, RankCounters], world_size: int | None) -> Laggard | None:
@@ -143,9 +148,8 @@ def _silent(counters: dict[int, RankCounters], world_size: int | None) -> Laggar
     if len(missing) != 1:
         return None
     rank = missing.pop()
-    return Laggard(
-        rank, None, f"all {world_size - 1} other ranks timed out, rank {rank} said nothing"
-    )
+    why = f"all {world_size - 1} other ranks timed out, rank {rank} said nothing"
+    return Laggard(rank, None, Reason(ReasonCode.SAID_NOTHING, detail=why))
 
 
 def _number(hit: Hit, name: str) -> int | None:

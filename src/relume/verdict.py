@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from relume.reasons import Reason
+
 
 class Kind(StrEnum):
     """What happened to the attempt (metrics section 1, plus what a verdict may also say)."""
@@ -102,7 +104,7 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions.
+    have decided the open questions; `reasons` how the verdict came about, `why` the same in words.
     """
 
     attempt: str
@@ -120,6 +122,11 @@ class Verdict:
     mentions: tuple[Mention, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     missing_evidence: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons in words."""
+        return tuple(reason.sentence for reason in self.reasons)
