@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.models.diagnosis.episode import Episode
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
 from relume.reasons import ReasonCode
-from relume.verdict import Domain, Kind
+from relume.verdict import JOB_STREAMS, Domain, Kind
 
 GENERIC_SPECIFICITY = 20
 """Rules at or below this say only 'some exception', 'some fatal line'."""
@@ -33,6 +33,10 @@ _KERNEL_PREFIX = re.compile(
     r"\bkernel:|\[ *\d+\.\d+\]|^<\d+>|\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|^kern +:|;$"
 )
 """What stands before a line that was read from a kernel: its tag, its clock or its priority."""
+_SLURM_TAG = re.compile(r"\b(?:srun|salloc|sbatch|slurmstepd|slurmd|slurmctld)(?:\[\d+\])?: ")
+"""How messages of Slurm begin; within a message they are somebody's quotation."""
+_SLURM_BEFORE = re.compile(r"\W{0,20}|[\w.-]{1,80}: |[A-Z][a-z]{2} +\d+ [\d:]{8} \S{1,80} ")
+"""What may stand there: quotes, a host, a date and a host."""
 _KERNEL_TAG = re.compile(
     r"NVRM: |SXid|\bkernel: |mlx\d_core |EDAC |rcu: |watchdog: |INFO: task |Kernel panic|oom-kill:"
     r"|Out of memory: |pcieport |EXT4-fs |XFS \(|blk_update_request"
@@ -87,7 +91,7 @@ def is_undated(hit: Hit) -> bool:
 
 
 def is_quoted(hit: Hit) -> bool:
-    """Whether a process of the job repeats what a kernel says: monitors and health checks do.
+    """Whether a process of the job repeats what a kernel or Slurm says, as monitors do.
 
     A kernel's own line, in a log that was put together from several, has the kernel's tag or clock
     before it, or nothing but a date.
@@ -95,6 +99,9 @@ def is_quoted(hit: Hit) -> bool:
     line, prefix = hit.line, hit.line.text[: hit.line.message_start].strip()
     if line.stream not in JOB_STREAMS:
         return False
+    if hit.signature.category == "slurm":
+        tag = _SLURM_TAG.search(line.message)
+        return tag is not None and not _SLURM_BEFORE.fullmatch(line.message, 0, tag.start())
     if hit.signature.category not in KERNEL_CATEGORIES:
         return hit.signature.tier is Tier.HARDWARE and line.message.startswith("NCCL INFO")
     if _printed_by_rank(hit):

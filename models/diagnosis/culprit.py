@@ -36,8 +36,16 @@ class Blame:
     reasons: tuple[Reason, ...] = ()
 
 
-def find_culprit(episode: Episode, root: Root) -> Blame:
-    """Name the culprit of `root`, or nobody."""
+def find_culprit(episode: Episode, root: Root, own: Collection[str] = ()) -> Blame:
+    """Name the culprit of `root`, or nobody.
+
+    `own` are the short names of the attempt's nodes, empty while nobody knows them: what a job
+    prints never makes a suspect of another node.
+    """
+    return _within(own, episode, _blame(episode, root))
+
+
+def _blame(episode: Episode, root: Root) -> Blame:
     hit = root.hit
     if hit.signature.tier is Tier.POINTER:
         failure = first_failure(episode)
@@ -56,6 +64,24 @@ def find_culprit(episode: Episode, root: Root) -> Blame:
     return blame if blame.where or blame.reasons else _blame_of_same_cause(episode, root)
 
 
+def _within(own: Collection[str], episode: Episode, blame: Blame) -> Blame:
+    """Take a node back that is not the attempt's; an address is that of a node, where lines say so.
+
+    A rank or a GPU stays without its node, unless the node was all that said whose it is.
+    """
+    node = blame.where.node
+    if node is None:
+        return blame
+    told = episode.ranks.addresses.get(node)
+    if told is not None:
+        return replace(blame, where=placed(episode, replace(blame.where, node=told)))
+    if not own or _IP.match(node) or short_name(node) in own:
+        return blame
+    reason = Reason(ReasonCode.NOT_OF_THE_ATTEMPT, detail=node)
+    where = replace(blame.where, node=None, gpu=None, nic=None)
+    return Blame(where, blame.hit, (*blame.reasons, reason))
+
+
 def _blame_of_same_cause(episode: Episode, root: Root) -> Blame:
     """Name whom another line of the same cause names: srun tells whose task was oom-killed."""
     cause = root.hit.signature.cause
@@ -65,17 +91,17 @@ def _blame_of_same_cause(episode: Episode, root: Root) -> Blame:
     return Blame(placed(episode, places.pop())) if len(places) == 1 else Blame()
 
 
-def exclusions(blame: Blame, root: Root, nodes: Collection[str] = ()) -> tuple[str, ...]:
+def exclusions(blame: Blame, root: Root, own: Collection[str] = ()) -> tuple[str, ...]:
     """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host.
 
-    `nodes` are those of the attempt, empty when unknown: log text never gets another one excluded,
-    nor does a line that a process of the job printed in the name of the kernel or of Slurm, nor one
-    of a system log that doesn't tell when it was.
+    `own` are the short names of the attempt's nodes, empty when unknown: log text never gets
+    another one excluded, nor does a line that a process of the job printed in the name of the
+    kernel or of Slurm, nor one of a system log that doesn't tell when it was.
     """
     node, signature = blame.where.node, root.hit.signature
     if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
         return ()
-    if is_forgeable(root.hit) or is_undated(root.hit) or (nodes and node not in nodes):
+    if is_forgeable(root.hit) or is_undated(root.hit) or (own and short_name(node) not in own):
         return ()
     return (node,) if signature.exclude is Exclude.YES else ()
 

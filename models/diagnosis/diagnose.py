@@ -14,7 +14,7 @@ from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.missing import missing_evidence
 from relume.models.diagnosis.order import Root, choose_root
 from relume.models.diagnosis.outlook import operation
-from relume.models.diagnosis.own import own_evidence
+from relume.models.diagnosis.own import own_evidence, own_nodes
 from relume.models.diagnosis.scheduler import outranks, scheduler_finding
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.reasons import Reason, ReasonCode
@@ -32,13 +32,13 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     root = choose_root(episode)
     if root is not None and outranks(episode, root):
         root = None
-    blame = find_culprit(episode, root) if root is not None else Blame()
+    own = own_nodes(episode)
+    blame = find_culprit(episode, root, own) if root is not None else Blame()
     finding = doubted(episode, root, _finding(episode, root, blame))
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
-    nodes = episode.scheduler.nodes
-    excluded = exclusions(blame, root, nodes) if root and finding.kind.is_failure else ()
+    excluded = exclusions(blame, root, own) if root and finding.kind.is_failure else ()
     named = bool(blame.where)
     root_place = (finding.file or "", -1 if finding.line is None else finding.line)
     return Verdict(

@@ -20,7 +20,7 @@ from relume.models.diagnosis.consequences import (
     is_system_log,
     is_undated,
 )
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
+from relume.models.diagnosis.episode import Episode, LogEnd
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.own import MICROSECONDS, failed_itself, failure_shown, said_its_end
@@ -28,7 +28,7 @@ from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED, FAILED_ST
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
 from relume.reasons import Reason, ReasonCode
-from relume.verdict import Kind
+from relume.verdict import JOB_STREAMS, Kind
 
 HALF = 0.5
 """Factor of a doubt that makes the verdict abstain."""

@@ -14,8 +14,6 @@ FIRST_PER_SIGNATURE = 64
 """Earliest hits kept of each rule: enough to order causes; a wave of a million stays small."""
 PRINTERS_PER_SIGNATURE = 4096
 """Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
-JOB_STREAMS = frozenset({"stdout", "stderr"})
-"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
 ADVANCES_TO_RECOVER = 3
 """New steps after a failure line that show the job went on (DESIGN 5: >= 3 new steps)."""
 

@@ -78,4 +78,5 @@ def _evidence(hit: Hit) -> Evidence:
         line=line.line,
         text=line.text[:MAX_TEXT],
         event_time=line.event_time,
+        stream=line.stream,
     )

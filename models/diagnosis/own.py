@@ -18,13 +18,14 @@ from relume.models.diagnosis.consequences import (
     is_system_log,
 )
 from relume.models.diagnosis.culprit import named_nodes
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd, SignatureHits
+from relume.models.diagnosis.episode import Episode, LogEnd, SignatureHits
 from relume.models.diagnosis.retrying import is_retried
 from relume.models.diagnosis.scheduler import COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates
 from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import END_SLACK_SECONDS, START_SLACK_SECONDS, short_name
+from relume.verdict import JOB_STREAMS
 
 MICROSECONDS = 1_000_000
 SILENT_SECONDS = 600
@@ -89,9 +90,8 @@ def failure_shown(episode: Episode) -> bool:
 
 
 def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
-    facts = episode.scheduler
-    if facts.nodes:
-        own = frozenset(map(short_name, facts.nodes))
+    facts, own = episode.scheduler, own_nodes(episode)
+    if own:
         yield Reason(ReasonCode.FOREIGN_NODE), lambda hit: _is_elsewhere(own, hit)
     if facts.start is not None:
         start = facts.start - START_SLACK_SECONDS * MICROSECONDS
@@ -108,8 +108,22 @@ def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
         yield Reason(ReasonCode.AFTER_END), lambda hit: _time(hit, end) > end
 
 
+def own_nodes(episode: Episode) -> frozenset[str]:
+    """Return the short names of the attempt's nodes; empty while nobody knows them.
+
+    Without the scheduler's word: the nodes of all ranks, where each one's is known, or what the
+    job's environment says.
+    """
+    ranks = episode.ranks
+    nodes = episode.scheduler.nodes or ranks.nodes
+    if not nodes and ranks.is_complete:
+        nodes = tuple(place.node for place in ranks.places.values() if place.node is not None)
+    return frozenset(map(short_name, nodes))
+
+
 def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:
-    if not is_system_log(hit):
+    """Whether a line of the system, in its own log or repeated in the job's, is of other nodes."""
+    if not is_system_log(hit) and hit.signature.category not in SYSTEM_CATEGORIES:
         return False
     is_named = hit.signature.implicates is Implicates.NAMED
     nodes = named_nodes(hit) if is_named else [hit.line.node] if hit.line.node else []

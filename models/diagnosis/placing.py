@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from relume.errors import RelumeError
 from relume.models.diagnosis.elastic import failures_of
-from relume.models.diagnosis.episode import JOB_STREAMS, SignatureHits
+from relume.models.diagnosis.episode import SignatureHits
 from relume.models.ranks.facts import Origin, RankFact, Source
 from relume.models.ranks.reading import global_rank
 from relume.models.signatures.hit import Hit
 from relume.slurm.hostlists import expand
+from relume.verdict import JOB_STREAMS
 
 MAX_TASKS = 4096
 """Tasks read from one message of srun: more than any node has."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
 from relume.models.signatures.rule import Role, Tier
 from relume.reasons import Reason, ReasonCode
-from relume.verdict import Domain, Kind, Retry
+from relume.verdict import JOB_STREAMS, Domain, Kind, Retry
 
 _STATES: dict[str, tuple[Kind, str, Domain, Retry]] = {
     "NODE_FAIL": (Kind.CRASH, "node_failure", Domain.HARDWARE, Retry.YES),

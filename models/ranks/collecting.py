@@ -28,6 +28,7 @@ class RankCollector:
         self.ranks_per_node: int | None = None
         self.nodes: tuple[str, ...] = ()
         self.is_cyclic: bool | None = None
+        self.addresses: dict[str, str | None] = {}
 
     def take(self, line: LogLine) -> None:
         """Take a line that one of `RANK_PATTERNS` found."""
@@ -43,7 +44,17 @@ class RankCollector:
         self.tasks = said.tasks or self.tasks
         self.ranks_per_node = said.ranks_per_node or self.ranks_per_node
         self.nodes = said.nodes or self.nodes
+        for address, node in said.addresses:
+            self._add_address(address, node)
         self.is_cyclic = self.is_cyclic if said.is_cyclic is None else said.is_cyclic
+
+    def _add_address(self, address: str, node: str) -> None:
+        """Take the address of a node; one that two nodes have (a bridge's, say) is nobody's."""
+        if address in self.addresses:
+            is_same = self.addresses[address] == node
+            self.addresses[address] = node if is_same else None
+        elif len(self.addresses) < MAX_NUMBERS:
+            self.addresses[address] = node
 
     def add_fact(self, fact: RankFact) -> None:
         """Take one fact; those of communicators that are known to be a part of the job go."""

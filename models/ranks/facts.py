@@ -62,13 +62,17 @@ class RankFact:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """All that one line says: facts about ranks, and numbers of the whole job (null: not told)."""
+    """All that one line says: facts about ranks, and numbers of the whole job (null: not told).
+
+    `addresses` are pairs of an IP and the node that it is of.
+    """
 
     facts: tuple[RankFact, ...] = ()
     world_size: int | None = None
     tasks: int | None = None
     ranks_per_node: int | None = None
     nodes: tuple[str, ...] = ()
+    addresses: tuple[tuple[str, str], ...] = ()
     is_cyclic: bool | None = None
 
 

@@ -50,7 +50,8 @@ class RankMap:
 
     `world_size` is the number of ranks of the job, null while unknown. `tasks` holds the nodes of
     srun's tasks; `tasks_are_ranks` whether those are the ranks (null: nobody knows), or launchers
-    that start the ranks. `nodes` are the job's own, in its order, empty while unknown.
+    that start the ranks. `nodes` are the job's own, in its order, empty while unknown; `addresses`
+    the nodes by their IP.
 
     >>> places = {0: RankPlace("a01", "0", pci="0000:4e:00"), 1: RankPlace("a01", "1")}
     >>> known = RankMap(places, world_size=2)
@@ -66,6 +67,7 @@ class RankMap:
     tasks_are_ranks: bool | None = None
     nodes: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, rank: int | None) -> RankPlace:
         """Return where a rank runs; a place of nulls when nothing is known."""
@@ -143,8 +145,23 @@ def resolve(
     if layout is not None:
         _fill(places, layout, contradictions)
     _fill_devices(places)
-    known = dict(sorted(places.items()))
-    return RankMap(known, world, tasks, are_ranks, listed, tuple(contradictions.values()))
+    return RankMap(
+        places=dict(sorted(places.items())),
+        world_size=world,
+        tasks=tasks,
+        tasks_are_ranks=are_ranks,
+        nodes=listed,
+        contradictions=tuple(contradictions.values()),
+        addresses=_addresses(collected, own),
+    )
+
+
+def _addresses(collected: RankCollector, own: Mapping[str, str]) -> dict[str, str]:
+    """Addresses of nodes, as the scheduler writes these; those of other nodes are nobody's."""
+    known = {ip: node for ip, node in collected.addresses.items() if node is not None}
+    if not own:
+        return known
+    return {ip: own[name] for ip, node in known.items() if (name := short_name(node)) in own}
 
 
 def _checked(fact: RankFact, listed: Sequence[str], own: Mapping[str, str]) -> RankFact:

@@ -27,6 +27,7 @@ BEFORE_CHARACTERS = 150
 RANK_PATTERNS: tuple[str, ...] = (
     r"n[rR]anks \d+ (?:cudaDev|nNodes|busId) ?\d",
     r"Rank {1,8}\d+ .{0,24}Pid {1,8}\d+ on ",
+    r"NCCL INFO (?:Bootstrap|NET/Socket) ?: Using ",
     r"global_ranks=\[",
     r"global_world_sizes=\[",
     r"global_rank_mapping=",
@@ -51,6 +52,7 @@ _NCCL_TESTS = re.compile(
     r" on {1,20}(?P<node>[A-Za-z0-9][\w.-]{0,252}) device {1,8}(?P<gpu>\d{1,3})"
     r"(?: \[(?:0x(?P<bus>[0-9a-f]{2})|(?P<pci>[0-9a-f:.]{7,16}))\])?"
 )
+_ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
 _GLOBAL_RANKS = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _WORLD_SIZES = re.compile(r"global_world_sizes=\[(?P<size>\d{1,7})\b")
 _MAPPING = re.compile(
@@ -111,6 +113,14 @@ def _comm(line: LogLine, text: str) -> Said | None:
         pid=_number(pid["pid"]) if pid else None,
     )
     return Said((fact,))
+
+
+def _address(line: LogLine, text: str) -> Said | None:
+    """NCCL tells by which address its host is reached."""
+    found = _ADDRESS.search(text)
+    if found is None or line.node is None:
+        return None
+    return Said(addresses=((found["ip"], line.node),))
 
 
 def _nccl_tests(line: LogLine, text: str) -> Said | None:
@@ -189,6 +199,7 @@ def _environment(line: LogLine, text: str) -> Said:
 
 _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("anks ", _comm),
+    (": Using ", _address),
     ("Pid ", _nccl_tests),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),

@@ -16,7 +16,6 @@ from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import (
     ADVANCES_TO_RECOVER,
-    JOB_STREAMS,
     SchedulerFacts,
 )
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -29,7 +28,7 @@ from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.serve.live.naming import log_source
-from relume.verdict import Domain, Kind, Locator, Retry, Verdict
+from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000

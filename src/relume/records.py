@@ -71,6 +71,8 @@ def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
         "role": evidence.role,
         "event_time": evidence.event_time,
         "text": evidence.text,
+        "stream": evidence.stream,
+        "forgeable": evidence.is_forgeable,
     }
     return record | {"file": evidence.file} if with_files else record
 

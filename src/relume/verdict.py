@@ -82,9 +82,16 @@ class Mention:
     file: str
 
 
+JOB_STREAMS = frozenset({"stdout", "stderr"})
+"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown."""
+    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown.
+
+    `stream` says who wrote the log: ``stdout`` and ``stderr`` are the job's own.
+    """
 
     rule: str
     role: str
@@ -92,6 +99,15 @@ class Evidence:
     line: int
     text: str
     event_time: int | None = None
+    stream: str = "stdout"
+
+    @property
+    def is_forgeable(self) -> bool:
+        """Whether the job itself may have written the line: such a line accuses no node for good.
+
+        Only others feed a ledger of nodes or a drain (DESIGN 4.2).
+        """
+        return self.stream in JOB_STREAMS
 
 
 @dataclass(frozen=True, slots=True)
