@@ -161,8 +161,20 @@ def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         hit.signature.tier is Tier.TIMEOUT
         and hit.signature.kind is Kind.HANG
         and is_death
+        and not _same_process(episode, hit, earlier)
         and precedes(episode, earlier, hit)
     )
+
+
+def _same_process(episode: Episode, hit: Hit, death: Hit) -> bool:
+    """Whether a line was printed by the very process whose death is told: it was before."""
+    ranks, line = episode.ranks, hit.line
+    number = death.captures.get("rank") or death.captures.get("task", "")
+    if not number.isdigit():
+        return False
+    if "rank" in death.captures or ranks.tasks_are_ranks is not False:
+        return int(number) in {line.rank, line.task if line.rank is None else line.rank}
+    return line.task == int(number)
 
 
 def _limit_after_failure(episode: Episode, hit: Hit, earlier: Hit) -> bool:

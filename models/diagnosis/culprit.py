@@ -10,8 +10,9 @@ from relume.errors import RelumeError
 from relume.models.diagnosis.citing import cited
 from relume.models.diagnosis.consequences import is_forgeable, is_undated
 from relume.models.diagnosis.elastic import Failure, first_failure
-from relume.models.diagnosis.episode import Episode, Printer
+from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
+from relume.models.diagnosis.suspects import Pair, accused, in_common
 from relume.models.diagnosis.waves import find_laggard
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
@@ -21,8 +22,12 @@ from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
 
-SHARED_FAULT_PRINTERS = 2
-"""So many distinct printers of one workload error: it is not one rank's own, nobody is named."""
+STUCK_CAUSE = "watchdog_stuck"
+"""Cause of a process that hangs by itself: where one alone says so, it is the one."""
+_SHARED_BY_ALL = frozenset({Domain.WORKLOAD, Domain.NETWORK})
+"""Domains in which nobody is to blame for what processes of several nodes print alike."""
+_MAY_BE_THE_PEERS = frozenset({Domain.NETWORK, Domain.UNKNOWN, Domain.PLATFORM})
+"""Domains of lines in which the peer that they name may be the culprit."""
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
 _HOSTLIST_LIMIT = 4096
 
@@ -55,6 +60,9 @@ def _blame(episode: Episode, root: Root) -> Blame:
         blame = _blame_of_wave(episode, hit)
         if blame is not None:
             return blame
+    peer = _blame_of_peers(episode, hit)
+    if peer is not None:
+        return peer
     if hit.signature.implicates is Implicates.NOBODY:
         return Blame()
     if hit.signature.implicates is Implicates.NAMED:
@@ -162,20 +170,69 @@ def printer(hit: Hit, ranks: RankMap) -> Locator:
 
 
 def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
-    printers = episode.hits[hit.signature.id].printers
-    known = {p for p in printers if p != Printer(None, None, None, None, None)}
-    if hit.signature.domain is Domain.WORKLOAD and len(known) >= SHARED_FAULT_PRINTERS:
-        return Blame(reasons=(Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(known)),))
-    return Blame(placed(episode, printer(hit, episode.ranks)))
+    """Name the one rank that prints it, else the one node on which all do."""
+    alike = [h for h in episode.hits[hit.signature.id].first if not episode.recovered(h)] or [hit]
+    told = (placed(episode, printer(h, episode.ranks)) for h in alike)
+    places = list(dict.fromkeys(where for where in told if where))
+    if len(places) <= 1:
+        return Blame(placed(episode, printer(hit, episode.ranks)))
+    common = in_common(places)
+    if common.rank is not None:
+        return Blame(common)
+    shared = Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(places))
+    if common.node is not None and _others(episode, common.node):
+        one = Reason(ReasonCode.ONE_NODE, cited([hit]), len(places), detail=common.node)
+        return Blame(common, reasons=(one,))
+    if hit.signature.domain in _SHARED_BY_ALL:
+        return Blame(reasons=(shared,))
+    own = placed(episode, printer(hit, episode.ranks))
+    return Blame(common if common.node is not None else own)
+
+
+def _others(episode: Episode, node: str) -> bool:
+    """Whether the attempt is known to have other nodes too, which don't print the same."""
+    known = episode.scheduler.nodes or episode.ranks.nodes or episode.ranks.known_nodes
+    return any(short_name(other) != short_name(node) for other in known)
+
+
+def _blame_of_peers(episode: Episode, hit: Hit) -> Blame | None:
+    """Name the node that all could not reach, or that could reach nobody; null without one."""
+    if hit.signature.domain not in _MAY_BE_THE_PEERS or "peer" not in hit.captures:
+        return None
+    alike = [
+        h
+        for h in episode.all_hits()
+        if "peer" in h.captures
+        and h.signature.domain in _MAY_BE_THE_PEERS
+        and not episode.recovered(h)
+    ]
+    pairs = [pair for h in alike if (pair := _pair(episode, h)) is not None]
+    name = accused(pairs)
+    if name is None:
+        return None
+    node = episode.ranks.name_of(name) or name
+    reason = Reason(ReasonCode.NAMED_BY_PEERS, cited(alike), len(alike), detail=node)
+    return Blame(Locator(node=node), reasons=(reason,))
+
+
+def _pair(episode: Episode, hit: Hit) -> Pair | None:
+    ranks, peer = episode.ranks, hit.captures["peer"]
+    node = placed(episode, printer(hit, ranks)).node
+    peer = ranks.addresses.get(peer, peer)
+    return Pair(None if node is None else short_name(node), short_name(peer))
 
 
 def _blame_of_wave(episode: Episode, hit: Hit) -> Blame | None:
     if hit.signature.implicates is Implicates.NAMED and named(hit, episode.ranks):
         return Blame(placed(episode, named(hit, episode.ranks)))
     laggard = find_laggard(episode)
-    if laggard is None:
+    if laggard is not None:
+        where = placed(episode, Locator(node=laggard.node, rank=laggard.rank))
+        return Blame(where, laggard.hit, (laggard.reason,))
+    if hit.signature.cause != STUCK_CAUSE:
         return None
-    return Blame(placed(episode, Locator(rank=laggard.rank)), laggard.hit, (laggard.reason,))
+    blame = _blame_of_printer(episode, hit)
+    return blame if blame.where else None
 
 
 def _blame_of_failure(episode: Episode, failure: Failure) -> Blame:

@@ -180,7 +180,9 @@ class Episode:
         if own is not None and restart >= line and own.steps_after(restart):
             return True  # the launcher started its processes anew, and they work
         time = hit.line.event_time
-        if time is not None and any(tail.outlived_time(time) for tail in self.advances.values()):
+        if time is not None and any(
+            tail.outlived_time(time) for name, tail in self.advances.items() if name != file
+        ):
             return True
         if self.clean_end is None or self.clean_end.file_index != self.position(hit).file_index:
             return False

@@ -42,8 +42,7 @@ def _of_prefix(hit: Hit) -> Iterator[RankFact]:
     line = hit.line
     rank = global_rank(line)
     number = line.task if rank is None else rank
-    others = (line.node, line.local_rank, line.task if rank is not None else None)
-    if number is not None and any(other is not None for other in others):
+    if number is not None:
         yield RankFact(
             Origin(Source.PREFIX, line.file, line.line),
             rank=rank,

@@ -11,6 +11,7 @@ from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.facts import Origin, RankFact, Source
 from relume.models.ranks.layout import Layout, find_layout
 from relume.models.ranks.pci import normal_pci
+from relume.models.ranks.worldsize import infer_world_size
 from relume.slurm.nodes import short_name
 
 Value = TypeVar("Value")
@@ -109,6 +110,17 @@ class RankMap:
         return tuple(sorted(on))
 
     @property
+    def known_nodes(self) -> tuple[str, ...]:
+        """Every node that a rank is known to run on, each once."""
+        named = (place.node for place in self.places.values() if place.node is not None)
+        return tuple(dict.fromkeys(named))
+
+    def name_of(self, short: str) -> str | None:
+        """Return a node's name as it is known, from its short one; null where it isn't."""
+        known = (*self.nodes, *self.known_nodes)
+        return next((node for node in known if short_name(node) == short), None)
+
+    @property
     def is_complete(self) -> bool:
         """Whether the node of every rank of the job is known."""
         return self.world_size is not None and all(
@@ -141,6 +153,13 @@ def resolve(
         are_ranks = True
     by_rank = _by_rank(told, tasks, tasks_are_ranks=are_ranks)
     places, contradictions = _direct(by_rank)
+    if world is None:
+        world = infer_world_size(
+            by_rank,
+            len(listed),
+            per_node=collected.ranks_per_node,
+            local_ranks={r: p.local_rank for r, p in places.items() if p.local_rank is not None},
+        )
     layout = _layout_of_ranks(collected, world, places, listed, by_launchers=are_ranks is False)
     if layout is not None:
         _fill(places, layout, contradictions)
@@ -256,8 +275,7 @@ def _layout_of_ranks(
     """The layout of the ranks; launchers meet in any order, so theirs needs to be confirmed."""
     known = {rank: place.node for rank, place in places.items() if place.node is not None}
     per_node = collected.ranks_per_node
-    count = world if world is not None else (per_node * len(nodes) if per_node and nodes else None)
-    layout = find_layout(nodes, count, known, told_cyclic=collected.is_cyclic)
+    layout = find_layout(nodes, world, known, told_cyclic=collected.is_cyclic)
     if layout is None or (by_launchers and not layout.is_confirmed):
         return None
     told_other = per_node is not None and per_node * len(nodes) != layout.count

@@ -49,6 +49,8 @@ class ReasonCode(StrEnum):
     EARLIER_COLLECTIVE = "earlier_collective"
     SAID_NOTHING = "said_nothing"
     SHARED_ERROR = "shared_error"
+    ONE_NODE = "one_node"
+    NAMED_BY_PEERS = "named_by_peers"
     NOT_OF_THE_ATTEMPT = "not_of_the_attempt"
     PLACED = "placed"
     PLACES_CONTRADICT = "places_contradict"
@@ -106,6 +108,8 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.EARLIER_COLLECTIVE: "{detail}",
     ReasonCode.SAID_NOTHING: "{detail}",
     ReasonCode.SHARED_ERROR: "{count} processes print the same error: nobody is to blame alone",
+    ReasonCode.ONE_NODE: "all {count} who print it are on {detail}",
+    ReasonCode.NAMED_BY_PEERS: "{detail} is in nearly all {count} pairs that lost each other",
     ReasonCode.NOT_OF_THE_ATTEMPT: "{detail} is no node of the attempt: it is not blamed",
     ReasonCode.PLACED: "{detail}",
     ReasonCode.PLACES_CONTRADICT: "{detail}",
