@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.clocks import estimate
 from relume.models.diagnosis.consequences import ANCHORS
 from relume.models.diagnosis.episode import (
     AdvanceTail,
@@ -15,11 +16,13 @@ from relume.models.diagnosis.episode import (
     SchedulerFacts,
     SignatureHits,
 )
-from relume.models.diagnosis.placing import facts_of
+from relume.models.diagnosis.placing import facts_of, has_agents
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
 
+MAX_NODES = 1 << 16
+"""Nodes whose kernel logs are remembered."""
 MAX_FRAMES = 4096
 """Exceptions of which it is remembered where they were raised: a wave of as many ranks."""
 
@@ -44,6 +47,7 @@ class EpisodeBuilder:
         self._restarts: dict[str, int] = {}
         self._lost_ends: dict[str, None] = {}
         self._frames: dict[tuple[str, int], str] = {}
+        self._kernel_nodes: dict[str, None] = {}
         self.shows_failure = False
 
     def note_file(self, file: str) -> None:
@@ -55,12 +59,21 @@ class EpisodeBuilder:
     def add_hit(self, hit: Hit) -> None:
         """Take one signature hit."""
         self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)
+        line = hit.line
+        if (
+            line.stream == "kernel"
+            and line.node is not None
+            and len(self._kernel_nodes) < MAX_NODES
+        ):
+            self._kernel_nodes[line.node] = None
         self.shows_failure |= hit.signature.role in ANCHORS
         self.note_time(hit.line.event_time)
 
     def note_advance(self, line: LogLine) -> None:
         """Take a line that showed a new step."""
-        self._advances.setdefault(line.file, AdvanceTail()).add(line.line, line.event_time)
+        tail = self._advances.setdefault(line.file, AdvanceTail())
+        tail.add(line.line, line.event_time)
+        tail.rank, tail.node = line.task if line.rank is None else line.rank, line.node
         self.note_time(line.event_time)
 
     def note_clean_end(self, line: LogLine) -> None:
@@ -109,13 +122,24 @@ class EpisodeBuilder:
         known = {end.file: end for end in ends}
         clocks = [end.time for end in known.values() if end.time is not None]
         clocks += [] if self._end_time is None else [self._end_time]
+        facts = self._scheduler
+        ranks = resolve(
+            self._ranks,
+            facts_of(self._hits.values()),
+            facts.nodes,
+            by_launchers=has_agents(self._hits),
+            seen=self._kernel_nodes,
+        )
+        told = (hit for group in self._hits.values() for hit in group.first)
+        begun = self._ranks.begun.items()
         return Episode(
             attempt=self._attempt,
             files=self._files,
             progress=progress,
             hits=self._hits,
             advances=self._advances,
-            ranks=resolve(self._ranks, facts_of(self._hits.values()), self._scheduler.nodes),
+            ranks=ranks,
+            clocks=estimate(told, begun, ranks, start=facts.start, end=facts.end),
             scheduler=self._scheduler,
             clean_end=self._clean_end,
             forms=frozenset(self._forms),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.reported import reports_device, reports_link, reports_stall
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
 from relume.reasons import ReasonCode
@@ -59,7 +60,7 @@ def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
     Inside one file the reading order decides unless both clocks contradict it; between files only
     the clocks can.
     """
-    times = (first.line.event_time, second.line.event_time)
+    times = (episode.time(first), episode.time(second))
     if first.line.file == second.line.file:
         if None not in times and abs(times[0] - times[1]) > CLOCK_SLACK_MICROSECONDS:  # type: ignore[operator]
             return times[0] < times[1]  # type: ignore[operator]
@@ -126,7 +127,7 @@ def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     ranks = (hit.line.rank, earlier.line.rank)
     if None in ranks or ranks[0] == ranks[1]:
         return precedes(episode, earlier, hit)
-    before, after = earlier.line.event_time, hit.line.event_time
+    before, after = episode.time(earlier), episode.time(hit)
     return None not in (before, after) and before + CLOCK_SLACK_MICROSECONDS < after  # type: ignore[operator]
 
 
@@ -220,6 +221,9 @@ CONSEQUENCES: tuple[tuple[ReasonCode, _Consequence], ...] = (
     (ReasonCode.SCHEDULER_ENDED_IT, _after_scheduler_end),
     (ReasonCode.FAILED_BEFORE_THE_LIMIT, _limit_after_failure),
     (ReasonCode.APPLICATION_FAULT_FIRST, _device_after_application),
+    (ReasonCode.REPORTED_LATER, reports_device),
+    (ReasonCode.LINK_DOWN_FIRST, reports_link),
+    (ReasonCode.STALL_FIRST, reports_stall),
     (ReasonCode.WAITED_FOR_THE_DEAD, _timeout_after_death),
     (ReasonCode.ABORT_AFTER_TIMEOUT, _exception_after_timeout),
     (ReasonCode.UNSPECIFIC_AFTER_KNOWN, _generic_after_known),

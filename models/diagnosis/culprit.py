@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 
 from relume.errors import RelumeError
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.consequences import is_forgeable, is_undated
+from relume.models.diagnosis.consequences import is_forgeable, is_system_log, is_undated
 from relume.models.diagnosis.elastic import Failure, first_failure
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.suspects import Pair, accused, in_common
 from relume.models.diagnosis.waves import find_laggard
+from relume.models.ranks.facts import Source
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
-from relume.models.signatures.rule import Exclude, Implicates, Tier
-from relume.reasons import Reason, ReasonCode
+from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
+from relume.reasons import Cited, Reason, ReasonCode
 from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
@@ -26,19 +27,34 @@ STUCK_CAUSE = "watchdog_stuck"
 """Cause of a process that hangs by itself: where one alone says so, it is the one."""
 _SHARED_BY_ALL = frozenset({Domain.WORKLOAD, Domain.NETWORK})
 """Domains in which nobody is to blame for what processes of several nodes print alike."""
-_MAY_BE_THE_PEERS = frozenset({Domain.NETWORK, Domain.UNKNOWN, Domain.PLATFORM})
-"""Domains of lines in which the peer that they name may be the culprit."""
+_EARLIEST_IS_ITS_OWN = frozenset({Domain.HARDWARE, Domain.UNKNOWN})
+"""Domains in which the first to print it is to blame: the others follow from it."""
+_OF_PEERS = frozenset({"container", "launcher", "nccl", "rendezvous", "torch_nccl"})
+"""Families of lines whose peer is another process of the job, not a server of files."""
+_TOLD = {
+    Source.NCCL_INIT: "NCCL's line of its start",
+    Source.LAUNCHER: "the launcher's books",
+    Source.SRUN: "srun names its task there",
+    Source.ENVIRONMENT: "its process says so",
+    Source.PREFIX: "the prefix of its lines",
+    Source.LAYOUT: "the node list, and other ranks that confirm its order",
+    Source.ASSUMED: "the node list in Slurm's usual order, which no line confirms",
+}
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
 _HOSTLIST_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The culprit (empty when nobody is named), a better root line if one was found, and why."""
+    """The culprit (empty when nobody is named), a better root line if one was found, and why.
+
+    `is_sure` is false where the node follows from what is usual only: nothing excludes it then.
+    """
 
     where: Locator = Locator()
     hit: Hit | None = None
     reasons: tuple[Reason, ...] = ()
+    is_sure: bool = True
 
 
 def find_culprit(episode: Episode, root: Root, own: Collection[str] = ()) -> Blame:
@@ -47,7 +63,32 @@ def find_culprit(episode: Episode, root: Root, own: Collection[str] = ()) -> Bla
     `own` are the short names of the attempt's nodes, empty while nobody knows them: what a job
     prints never makes a suspect of another node.
     """
-    return _within(own, episode, _blame(episode, root))
+    return _explained(episode, root, _within(own, episode, _blame(episode, root)))
+
+
+def _explained(episode: Episode, root: Root, blame: Blame) -> Blame:
+    """Say where the node of the culprit was read, where the lines of the cause don't name it."""
+    where = blame.where
+    if where.node is None or where.node in _printed_nodes(episode, blame.hit or root.hit):
+        return blame
+    ranks = episode.ranks
+    rank = where.rank if where.rank is not None else next(iter(ranks.ranks_on(where.node)), None)
+    origin = ranks.place(rank).origin
+    if origin is None:
+        return blame
+    told = () if origin.file is None else (Cited(None, origin.file, origin.line or 0),)
+    reason = Reason(
+        ReasonCode.PLACED, told, detail=f"rank {rank} runs on {where.node}: {_TOLD[origin.source]}"
+    )
+    is_sure = blame.is_sure and origin.source is not Source.ASSUMED
+    return replace(blame, reasons=(*blame.reasons, reason), is_sure=is_sure)
+
+
+def _printed_nodes(episode: Episode, hit: Hit) -> set[str]:
+    """Nodes that the lines of the cause name themselves."""
+    group = episode.hits[hit.signature.id].first
+    nodes = {node for h in group for node in named_nodes(h)}
+    return nodes | {h.line.node for h in group if h.line.node is not None}
 
 
 def _blame(episode: Episode, root: Root) -> Blame:
@@ -60,16 +101,60 @@ def _blame(episode: Episode, root: Root) -> Blame:
         blame = _blame_of_wave(episode, hit)
         if blame is not None:
             return blame
-    peer = _blame_of_peers(episode, hit)
+    peer = _blame_of_peers(episode, hit) if hit.signature.role is Role.ROOT else None
     if peer is not None:
         return peer
     if hit.signature.implicates is Implicates.NOBODY:
-        return Blame()
+        is_stepds = hit.line.message.startswith("slurmstepd: ")
+        return _with_pointer(episode, hit, Blame()) if is_stepds else Blame()
     if hit.signature.implicates is Implicates.NAMED:
         blame = Blame(placed(episode, named(hit, episode.ranks)))
     else:
         blame = _blame_of_printer(episode, hit)
-    return blame if blame.where or blame.reasons else _blame_of_same_cause(episode, root)
+    if not (blame.where or blame.reasons):
+        blame = _blame_of_same_cause(episode, root)
+    return blame if blame.where.node or blame.reasons else _with_pointer(episode, hit, blame)
+
+
+def _with_pointer(episode: Episode, hit: Hit, blame: Blame) -> Blame:
+    """Take the node from the launcher, which says whose process ended first.
+
+    Only for one line that no other process printed too, and only if the launcher doesn't name
+    another process than the line does.
+    """
+    if episode.hits[hit.signature.id].count > 1 or is_system_log(hit):
+        return blame
+    failure, where = first_failure(episode), blame.where
+    told = Locator()
+    if failure is not None:
+        told = Locator(failure.node, failure.rank, failure.local_rank)
+    if told.node is None:
+        told = _first_ended(episode)
+    if told.node is None or _differ(where.rank, told.rank):
+        return blame
+    if failure is not None and _differ(where.local_rank, failure.local_rank):
+        return blame
+    rank = told.rank if where.rank is None else where.rank
+    found = placed(episode, replace(where, node=told.node, rank=rank))
+    return Blame(found, blame.hit, (Reason(ReasonCode.FIRST_FAILURE),), is_sure=False)
+
+
+def _first_ended(episode: Episode) -> Locator:
+    """The node, and rank, of the task that srun names first."""
+    pointers = [
+        h
+        for h in episode.all_hits()
+        if h.signature.category == "slurm"
+        and h.signature.tier is Tier.POINTER
+        and h.signature.implicates is Implicates.NAMED
+        and not episode.recovered(h)
+    ]
+    first = min(pointers, key=episode.position, default=None)
+    return Locator() if first is None else named(first, episode.ranks)
+
+
+def _differ(one: int | None, other: int | None) -> bool:
+    return one is not None and other is not None and one != other
 
 
 def _within(own: Collection[str], episode: Episode, blame: Blame) -> Blame:
@@ -99,15 +184,22 @@ def _blame_of_same_cause(episode: Episode, root: Root) -> Blame:
     return Blame(placed(episode, places.pop())) if len(places) == 1 else Blame()
 
 
-def exclusions(blame: Blame, root: Root, own: Collection[str] = ()) -> tuple[str, ...]:
+def exclusions(
+    blame: Blame, root: Root, own: Collection[str] = (), *, alone: bool = False
+) -> tuple[str, ...]:
     """Nodes to leave out of the next attempt: only on hardware-grade evidence against a host.
 
     `own` are the short names of the attempt's nodes, empty when unknown: log text never gets
     another one excluded, nor does a line that a process of the job printed in the name of the
-    kernel or of Slurm, nor one of a system log that doesn't tell when it was.
+    kernel or of Slurm, nor one of a system log that doesn't tell when it was. `alone` says that the
+    node is the only one of the attempt that failed so: then its own nodes must be known.
     """
     node, signature = blame.where.node, root.hit.signature
-    if node is None or _IP.match(node) or signature.domain is Domain.WORKLOAD:
+    if node is None or _IP.match(node) or not blame.is_sure:
+        return ()
+    if alone:
+        return (node,) if short_name(node) in own and not is_forgeable(root.hit) else ()
+    if signature.domain is Domain.WORKLOAD:
         return ()
     if is_forgeable(root.hit) or is_undated(root.hit) or (own and short_name(node) not in own):
         return ()
@@ -183,10 +275,11 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     if common.node is not None and _others(episode, common.node):
         one = Reason(ReasonCode.ONE_NODE, cited([hit]), len(places), detail=common.node)
         return Blame(common, reasons=(one,))
-    if hit.signature.domain in _SHARED_BY_ALL:
+    if hit.signature.domain in _SHARED_BY_ALL or hit.signature.cause == STUCK_CAUSE:
         return Blame(reasons=(shared,))
-    own = placed(episode, printer(hit, episode.ranks))
-    return Blame(common if common.node is not None else own)
+    if common.node is None and hit.signature.domain in _EARLIEST_IS_ITS_OWN:
+        return Blame(placed(episode, printer(hit, episode.ranks)))
+    return Blame(common)
 
 
 def _others(episode: Episode, node: str) -> bool:
@@ -197,15 +290,9 @@ def _others(episode: Episode, node: str) -> bool:
 
 def _blame_of_peers(episode: Episode, hit: Hit) -> Blame | None:
     """Name the node that all could not reach, or that could reach nobody; null without one."""
-    if hit.signature.domain not in _MAY_BE_THE_PEERS or "peer" not in hit.captures:
+    if not _names_a_peer(hit):
         return None
-    alike = [
-        h
-        for h in episode.all_hits()
-        if "peer" in h.captures
-        and h.signature.domain in _MAY_BE_THE_PEERS
-        and not episode.recovered(h)
-    ]
+    alike = [h for h in episode.all_hits() if _names_a_peer(h) and not episode.recovered(h)]
     pairs = [pair for h in alike if (pair := _pair(episode, h)) is not None]
     name = accused(pairs)
     if name is None:
@@ -213,6 +300,12 @@ def _blame_of_peers(episode: Episode, hit: Hit) -> Blame | None:
     node = episode.ranks.name_of(name) or name
     reason = Reason(ReasonCode.NAMED_BY_PEERS, cited(alike), len(alike), detail=node)
     return Blame(Locator(node=node), reasons=(reason,))
+
+
+def _names_a_peer(hit: Hit) -> bool:
+    """Whether the line names another process of the job that could not be reached."""
+    signature = hit.signature
+    return "peer" in hit.captures and signature.category in _OF_PEERS
 
 
 def _pair(episode: Episode, hit: Hit) -> Pair | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 
@@ -85,10 +86,15 @@ class LogEnd:
 
 @dataclass(slots=True)
 class AdvanceTail:
-    """The last few lines at which a file showed a new step, to tell survivors from victims."""
+    """The last few lines at which a file showed a new step, to tell survivors from victims.
+
+    `rank` and `node` are of the printer of the last one, null where its prefixes don't say.
+    """
 
     lines: list[int] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
+    rank: int | None = None
+    node: str | None = None
 
     def add(self, line: int, event_time: int | None) -> None:
         """Note one advance."""
@@ -132,7 +138,7 @@ class Episode:
     the last explicit clean end, null when none was printed. `restarts` is the last line of each
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
-    raised.
+    raised. `clocks` says by how much the clocks of nodes are off.
     """
 
     attempt: str
@@ -149,6 +155,14 @@ class Episode:
     restarts: dict[str, int] = field(default_factory=dict)
     lost_ends: tuple[str, ...] = ()
     frames: dict[tuple[str, int], str] = field(default_factory=dict)
+    clocks: Clocks = NO_OFFSETS
+
+    def time(self, hit: Hit) -> int | None:
+        """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""
+        time = hit.line.event_time
+        if time is None or self.clocks is NO_OFFSETS:
+            return time
+        return time - self.clocks.of(node_of(hit, self.ranks))
 
     def position(self, hit: Hit) -> Position:
         """Reading-order position of a hit."""
@@ -179,14 +193,20 @@ class Episode:
         restart = self.restarts.get(file, -1)
         if own is not None and restart >= line and own.steps_after(restart):
             return True  # the launcher started its processes anew, and they work
-        time = hit.line.event_time
+        time = self.time(hit)
         if time is not None and any(
-            tail.outlived_time(time) for name, tail in self.advances.items() if name != file
+            tail.outlived_time(time + self._ahead(tail))
+            for name, tail in self.advances.items()
+            if name != file
         ):
             return True
         if self.clean_end is None or self.clean_end.file_index != self.position(hit).file_index:
             return False
         return self.clean_end.line >= hit.line.line
+
+    def _ahead(self, tail: AdvanceTail) -> int:
+        node = tail.node or self.ranks.place(tail.rank).node
+        return self.clocks.of(node)
 
 
 def _same_object(closing: Hit, hit: Hit) -> bool:

@@ -218,10 +218,11 @@ def _best_wording(root: Hit, hits: Sequence[Hit]) -> Hit:
 
 def _earliest(episode: Episode, hits: Sequence[Hit]) -> Hit:
     """Earliest by clock when every line has one; what clocks leave open, reading order decides."""
-    times = [h.line.event_time for h in hits if h.line.event_time is not None]
-    if len(times) == len(hits):
-        first = min(times)
-        hits = [h for h in hits if (h.line.event_time or 0) - first <= CLOCK_SLACK_MICROSECONDS]
+    times = [(episode.time(h), h) for h in hits]
+    known = [time for time, _ in times if time is not None]
+    if len(known) == len(hits):
+        latest = min(known) + CLOCK_SLACK_MICROSECONDS
+        hits = [h for time, h in times if time is not None and time <= latest]
     return min(hits, key=episode.position)
 
 

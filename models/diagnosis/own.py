@@ -15,6 +15,7 @@ from relume.models.diagnosis.consequences import (
     ANCHORS,
     CAUSES,
     SYSTEM_CATEGORIES,
+    is_generic,
     is_system_log,
 )
 from relume.models.diagnosis.culprit import named_nodes
@@ -33,6 +34,9 @@ SILENT_SECONDS = 600
 peer that was lost shows when a collective times out, by default after 10 minutes."""
 SILENT_GAPS = 20
 """The same in usual gaps between its steps, for jobs that print rarely."""
+LATE_SECONDS = 300
+"""How long after the end a system's line may still tell why an attempt failed, where nothing of its
+own does (metrics section 6): clocks differ, and a node may log late what it died of."""
 
 _Test = Callable[[Hit], bool]
 
@@ -49,8 +53,11 @@ def own_evidence(episode: Episode) -> tuple[Episode, tuple[Reason, ...]]:
         for name, group in list(hits.items()):
             lost = [hit for hit in group.kept() if is_foreign(hit)]
             if lost:
-                hits[name] = SignatureHits.of(hit for hit in group.kept() if not is_foreign(hit))
+                kept = [hit for hit in group.kept() if not is_foreign(hit)]
+                hits[name] = SignatureHits.of(kept)
                 gone += lost
+                if not kept:
+                    del hits[name]
         if gone:
             reasons.append(replace(reason, lines=cited(gone), count=len(gone)))
     return (replace(episode, hits=hits), tuple(reasons)) if reasons else (episode, ())
@@ -95,7 +102,7 @@ def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
         yield Reason(ReasonCode.FOREIGN_NODE), lambda hit: _is_elsewhere(own, hit)
     if facts.start is not None:
         start = facts.start - START_SLACK_SECONDS * MICROSECONDS
-        yield Reason(ReasonCode.BEFORE_START), lambda hit: _time(hit, start) < start
+        yield Reason(ReasonCode.BEFORE_START), lambda hit: _time(episode, hit, start) < start
     if ended_well(episode):
         how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"
         yield (
@@ -105,7 +112,7 @@ def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
         return
     end = _end(episode)
     if end is not None:
-        yield Reason(ReasonCode.AFTER_END), lambda hit: _time(hit, end) > end
+        yield Reason(ReasonCode.AFTER_END), lambda hit: _time(episode, hit, end) > end
 
 
 def own_nodes(episode: Episode) -> frozenset[str]:
@@ -130,8 +137,8 @@ def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:
     return bool(nodes) and own.isdisjoint(map(short_name, nodes))
 
 
-def _time(hit: Hit, default: int) -> int:
-    time = hit.line.event_time
+def _time(episode: Episode, hit: Hit, default: int) -> int:
+    time = episode.time(hit)
     return time if time is not None and is_system_log(hit) else default
 
 
@@ -150,7 +157,8 @@ def _follows_clean_end(episode: Episode, hit: Hit) -> bool:
 def _end(episode: Episode) -> int | None:
     """Latest time that still belongs to the attempt, null when nobody knows."""
     if episode.scheduler.end is not None:
-        return episode.scheduler.end + END_SLACK_SECONDS * MICROSECONDS
+        seconds = LATE_SECONDS if _only_victims(episode) else END_SLACK_SECONDS
+        return episode.scheduler.end + seconds * MICROSECONDS
     last = _last_clock(episode)
     if last is None:
         return None
@@ -159,6 +167,16 @@ def _end(episode: Episode) -> int | None:
         usual = episode.progress.usual_gap_seconds or 0.0
         slack = max(SILENT_SECONDS, SILENT_GAPS * usual)
     return last + int(slack * MICROSECONDS)
+
+
+def _only_victims(episode: Episode) -> bool:
+    """Whether the job's own lines tell of a failure, and none of them of its cause."""
+    own = [
+        hit
+        for hit in episode.all_hits()
+        if not is_system_log(hit) and hit.signature.role in ANCHORS and _stands(episode, hit)
+    ]
+    return bool(own) and not any(h.signature.role in CAUSES and not is_generic(h) for h in own)
 
 
 def _last_clock(episode: Episode) -> int | None:

@@ -38,6 +38,11 @@ def facts_of(groups: Iterable[SignatureHits]) -> Iterator[RankFact]:
             )
 
 
+def has_agents(rules: Iterable[str]) -> bool:
+    """Whether torchrun's agents, which start the ranks, printed any of the lines of these rules."""
+    return any(rule.startswith("elastic_") for rule in rules)
+
+
 def _of_prefix(hit: Hit) -> Iterator[RankFact]:
     line = hit.line
     rank = global_rank(line)

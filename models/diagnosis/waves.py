@@ -29,6 +29,9 @@ MIN_COMPARED = 2
 MIN_WORLD = 3
 """In a smaller world the silence of one rank is not told from a short log."""
 
+MIN_SAID = 7
+"""So many ranks without a gap but one show a world whose size no line tells."""
+
 
 @dataclass(slots=True)
 class RankCounters:
@@ -118,7 +121,9 @@ def _lowest_enqueued(counters: Mapping[int, RankCounters], ranks: RankMap) -> La
     if all(done is not None and done > least for done in others):
         why = f"{who} had enqueued {least}, which all others had completed"
         return Laggard(*where, first, Reason(ReasonCode.LAST_TO_COME, detail=why))
-    stuck = min((c.sequence for c in counters.values() if c.sequence is not None), default=None)
+    told = {rank: c.sequence for rank, c in counters.items() if c.sequence is not None}
+    waiting = [sequence for rank, sequence in told.items() if rank not in late]
+    stuck = min(waiting or told.values(), default=None)
     joined = least >= stuck if stuck is not None else following - least <= 1
     if joined:
         return None  # in the collective that timed out, or within the jitter of one work
@@ -151,6 +156,8 @@ def _behind(counters: Mapping[int, RankCounters]) -> Laggard | None:
 def _silent(said: set[int], ranks: RankMap) -> Laggard | None:
     """Whoever says nothing while all others time out: one rank, or all the ranks of one node."""
     world = ranks.world_size
+    if world is None and len(said) >= MIN_SAID:
+        world = max(said) + 1  # the last ranks may be silent too: then more than one is
     if world is None or world < MIN_WORLD or not said or max(said) >= world:
         return None
     silent = [rank for rank in range(world) if rank not in said]

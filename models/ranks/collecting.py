@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from relume.events import LogLine
-from relume.models.ranks.facts import NOTHING, RankFact, Said
+from relume.models.ranks.facts import NOTHING, RankFact, Said, Source
 from relume.models.ranks.reading import read_line
 
 MAX_NUMBERS = 1 << 17
 """Ranks and tasks of which places are remembered; more than any job that ran."""
+MAX_JOBS = 1024
+"""Jobs that a controller started meanwhile."""
 MAX_PER_RANK = 8
 """Different places remembered of one rank: more of them are a contradiction anyway."""
 
@@ -29,12 +31,25 @@ class RankCollector:
         self.nodes: tuple[str, ...] = ()
         self.is_cyclic: bool | None = None
         self.addresses: dict[str, str | None] = {}
+        self.begun: dict[int, int] = {}
+        self.allocations: dict[str, tuple[str, ...]] = {}
 
     def take(self, line: LogLine) -> None:
         """Take a line that one of `RANK_PATTERNS` found."""
         said = read_line(line)
-        if said is not NOTHING:
-            self.add(said)
+        if said is NOTHING:
+            return
+        self.add(said)
+        if line.event_time is not None and len(said.facts) == 1:
+            self._note_begin(said.facts[0], line.event_time)
+
+    def _note_begin(self, fact: RankFact, event_time: int) -> None:
+        """Note when a rank joined the communicator of all ranks: they join it together."""
+        is_joint = fact.size in {None, self.largest_size}
+        if fact.origin.source is not Source.NCCL_INIT or not is_joint or fact.rank is None:
+            return
+        if len(self.begun) < MAX_NUMBERS:
+            self.begun.setdefault(fact.rank, event_time)
 
     def add(self, said: Said) -> None:
         """Take what a line says; numbers of the whole job that came last count."""
@@ -46,6 +61,8 @@ class RankCollector:
         self.nodes = said.nodes or self.nodes
         for address, node in said.addresses:
             self._add_address(address, node)
+        if said.allocation is not None and len(self.allocations) < MAX_JOBS:
+            self.allocations[said.allocation[0]] = said.allocation[1]
         self.is_cyclic = self.is_cyclic if said.is_cyclic is None else said.is_cyclic
 
     def _add_address(self, address: str, node: str) -> None:

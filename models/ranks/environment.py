@@ -22,7 +22,10 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     ),
     "local_rank": ("local_rank", "slurm_localid", "ompi_comm_world_local_rank"),
     "world_size": ("world_size", "ompi_comm_world_size", "pmi_size"),
-    "ranks_per_node": ("local_world_size", "ompi_comm_world_local_size", "slurm_ntasks_per_node"),
+    "ranks_per_node": (
+        *("local_world_size", "ompi_comm_world_local_size", "slurm_ntasks_per_node"),
+        *("nproc_per_node", "gpus_per_node"),
+    ),
     "tasks": ("slurm_ntasks", "slurm_nprocs"),
     "node_index": ("slurm_nodeid",),
     "node": ("host", "hostname", "node", "node_name", "nodename", "slurmd_nodename", "on"),
@@ -48,7 +51,7 @@ _TASKS_PER_NODE = re.compile(
     rf"TASKS_PER_NODE{_IS}(?P<number>\d{{1,5}})(?:\(x\d{{1,6}}\))?(?![\d,(])"
 )
 _NODELIST = re.compile(
-    rf"SLURM_(?:JOB_|STEP_)?NODELIST{_IS}(?P<nodes>[A-Za-z][\w.,\[\]-]{{0,2000}})"
+    rf"\b(?:SLURM_(?:JOB_|STEP_)?)?NODELIST{_IS}(?P<nodes>[A-Za-z][\w.,\[\]-]{{0,2000}})"
 )
 _DISTRIBUTION = re.compile(rf"SLURM_DISTRIBUTION{_IS}(?P<how>block|cyclic)")
 _HOST = re.compile(r"(?=[^\d]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9][\w.-]+\Z")

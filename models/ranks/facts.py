@@ -64,7 +64,8 @@ class RankFact:
 class Said:
     """All that one line says: facts about ranks, and numbers of the whole job (null: not told).
 
-    `addresses` are pairs of an IP and the node that it is of.
+    `addresses` are pairs of an IP and the node that it is of, `allocation` is a job, of whomever,
+    with its nodes.
     """
 
     facts: tuple[RankFact, ...] = ()
@@ -74,6 +75,7 @@ class Said:
     nodes: tuple[str, ...] = ()
     addresses: tuple[tuple[str, str], ...] = ()
     is_cyclic: bool | None = None
+    allocation: tuple[str, tuple[str, ...]] | None = None
 
 
 NOTHING = Said()

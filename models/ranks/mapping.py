@@ -132,25 +132,36 @@ _NOWHERE = RankPlace()
 
 
 def resolve(
-    collected: RankCollector, facts: Iterable[RankFact] = (), nodes: Sequence[str] = ()
+    collected: RankCollector,
+    facts: Iterable[RankFact] = (),
+    nodes: Sequence[str] = (),
+    *,
+    by_launchers: bool = False,
+    seen: Iterable[str] = (),
 ) -> RankMap:
     """Make the map of all that was collected, and of further `facts`.
 
     Parameters
     ----------
+    by_launchers
+        Whether something shows that srun's tasks start the ranks, rather than being them.
+    seen
+        Nodes of which there are logs: of several jobs that a controller started, the attempt is the
+        one job that has them.
     nodes
         The nodes of the attempt by the scheduler, in its order: a host outside is nobody's place,
         whatever lines say. Empty: the job's environment may tell them.
     """
-    listed = tuple(nodes or collected.nodes)
+    facts = list(facts)
+    listed = tuple(nodes or collected.nodes or _allocated(collected, facts, seen))
     own = {short_name(node): node for node in listed}
     told = [_checked(fact, listed, own) for fact in (*collected.facts(), *facts)]
     world = collected.world_size or collected.largest_size
     told = [fact for fact in told if fact.size is None or fact.size == world]
     are_ranks = _tasks_are_ranks(told)
+    if are_ranks is None:
+        are_ranks = False if by_launchers else _are_more_than_nodes(collected, told, listed)
     tasks = _task_nodes(collected, told, listed)
-    if are_ranks is None and world is not None and collected.tasks == world:
-        are_ranks = True
     by_rank = _by_rank(told, tasks, tasks_are_ranks=are_ranks)
     places, contradictions = _direct(by_rank)
     if world is None:
@@ -160,7 +171,7 @@ def resolve(
             per_node=collected.ranks_per_node,
             local_ranks={r: p.local_rank for r, p in places.items() if p.local_rank is not None},
         )
-    layout = _layout_of_ranks(collected, world, places, listed, by_launchers=are_ranks is False)
+    layout = _layout_of_ranks(collected, world, places, listed)
     if layout is not None:
         _fill(places, layout, contradictions)
     _fill_devices(places)
@@ -183,6 +194,20 @@ def _addresses(collected: RankCollector, own: Mapping[str, str]) -> dict[str, st
     return {ip: own[name] for ip, node in known.items() if (name := short_name(node)) in own}
 
 
+def _allocated(
+    collected: RankCollector, facts: Iterable[RankFact], seen: Iterable[str]
+) -> tuple[str, ...]:
+    """Nodes of the one job, among those that a controller started, that has every node seen."""
+    known = {short_name(node) for node in seen}
+    known |= {short_name(f.node) for f in (*facts, *collected.facts()) if f.node is not None}
+    fitting = {
+        nodes
+        for nodes in collected.allocations.values()
+        if known and known <= set(map(short_name, nodes))
+    }
+    return fitting.pop() if len(fitting) == 1 else ()
+
+
 def _checked(fact: RankFact, listed: Sequence[str], own: Mapping[str, str]) -> RankFact:
     """Return the fact with its node as the scheduler writes it; a foreign node is none."""
     node = fact.node
@@ -197,6 +222,15 @@ def _tasks_are_ranks(facts: Iterable[RankFact]) -> bool | None:
     """Whether every line that tells both of a process has the same number twice."""
     pairs = [(f.rank, f.task) for f in facts if f.rank is not None and f.task is not None]
     return all(rank == task for rank, task in pairs) if pairs else None
+
+
+def _are_more_than_nodes(
+    collected: RankCollector, facts: Iterable[RankFact], nodes: Sequence[str]
+) -> bool | None:
+    """Whether there are more tasks than nodes, as where each is a rank; null where nobody knows."""
+    tasks = [fact.task for fact in facts if fact.task is not None]
+    count = max(collected.tasks or 0, max(tasks, default=-1) + 1)
+    return True if nodes and count > len(nodes) else None
 
 
 def _task_nodes(
@@ -221,7 +255,8 @@ def _by_rank(
     """The facts of each rank; a task's node is that of the rank which it is, or which it starts."""
     found: defaultdict[int, list[RankFact]] = defaultdict(list)
     for fact in facts:
-        rank = fact.task if fact.rank is None and tasks_are_ranks else fact.rank
+        are_ranks = tasks_are_ranks is not False
+        rank = fact.task if fact.rank is None and are_ranks else fact.rank
         if rank is None:
             continue
         if fact.node is None and fact.task is not None:
@@ -269,16 +304,12 @@ def _layout_of_ranks(
     world: int | None,
     places: Mapping[int, RankPlace],
     nodes: Sequence[str],
-    *,
-    by_launchers: bool,
 ) -> Layout | None:
-    """The layout of the ranks; launchers meet in any order, so theirs needs to be confirmed."""
+    """The layout of the ranks; null where the number on a node, as lines tell it, is another."""
     known = {rank: place.node for rank, place in places.items() if place.node is not None}
     per_node = collected.ranks_per_node
     layout = find_layout(nodes, world, known, told_cyclic=collected.is_cyclic)
-    if layout is None or (by_launchers and not layout.is_confirmed):
-        return None
-    told_other = per_node is not None and per_node * len(nodes) != layout.count
+    told_other = per_node is not None and per_node * len(nodes) != world
     return None if told_other else layout
 
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from relume.errors import RelumeError
 from relume.events import LogLine
-from relume.models.ranks.environment import is_cyclic, node_list, pairs
+from relume.models.ranks.environment import MAX_NODES, is_cyclic, node_list, pairs
 from relume.models.ranks.facts import NOTHING, Origin, RankFact, Said, Source
 from relume.models.ranks.pci import normal_pci, unpacked_pci
+from relume.slurm.hostlists import expand
+from relume.verdict import JOB_STREAMS
 
 MAX_WORLD = 1 << 20
 """No job has more ranks; a hostile line must not make us believe so."""
@@ -36,7 +39,8 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"(?i)\brank[ =:]{1,3}\d{1,7}(?:/\d{1,7}| of \d{1,7})?[,;)]? {1,4}(?:\w{1,12} ){0,2}on [a-z]",
     r"SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|DISTRIBUTION)['\x22]?[ \t]{0,4}[=:]",
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
-    r"SLURM_(?:JOB_|STEP_)?NODELIST['\x22]?[ \t]{0,4}[=:]",
+    r"NODELIST['\x22]?[ \t]{0,4}[=:]",
+    r"(?:Started|Allocate) JobId=\d",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
 
@@ -53,12 +57,18 @@ _NCCL_TESTS = re.compile(
     r"(?: \[(?:0x(?P<bus>[0-9a-f]{2})|(?P<pci>[0-9a-f:.]{7,16}))\])?"
 )
 _ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
+_ALLOCATION = re.compile(
+    r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
+    r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
+)
 _GLOBAL_RANKS = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _WORLD_SIZES = re.compile(r"global_world_sizes=\[(?P<size>\d{1,7})\b")
 _MAPPING = re.compile(
     r"['\"](?P<node>[A-Za-z0-9][\w.-]{0,252})['\"]: ?\[(?P<ranks>[\d, ]{1,4000})\]"
 )
-_NEAR = re.compile(r"(?i)rank|slurm_")
+_OF_THE_JOB = re.compile(r"(?i)SLURM_|NODELIST|size|per_node")
+_WHOLE_GROUP = re.compile(r"\[PG (?:ID )?0 |\(default_pg\)")
+_NEAR = re.compile(r"(?i)rank|slurm_|nodelist")
 _GROUP = re.compile(r"\b(?:Rank|RANK)\b")
 
 
@@ -86,10 +96,12 @@ def read_line(line: LogLine) -> Said:
 def global_rank(line: LogLine) -> int | None:
     """Return the rank of the whole job that a line's prefixes tell, null where none does.
 
-    The rank within a process group, which stands in for it elsewhere, doesn't count.
+    The rank within a process group, which stands in for it elsewhere, doesn't count, unless it is
+    PyTorch's first group, of all ranks.
     """
     prefix = line.text[: line.message_start]
     is_group = _GROUP.search(prefix) is not None and "[rank" not in prefix
+    is_group = is_group and _WHOLE_GROUP.search(prefix) is None
     return None if is_group or not _is_rank(line.rank) else line.rank
 
 
@@ -138,6 +150,18 @@ def _nccl_tests(line: LogLine, text: str) -> Said | None:
     return Said((fact,))
 
 
+def _allocation(line: LogLine, text: str) -> Said | None:
+    """Slurmctld tells on which nodes a job starts; a job's own output can't."""
+    found = _ALLOCATION.search(text) if line.stream not in JOB_STREAMS else None
+    if found is None:
+        return None
+    try:
+        nodes = expand(found["nodes"], limit=MAX_NODES)
+    except RelumeError:
+        return NOTHING
+    return Said(allocation=(found["job"] or found["id"], tuple(nodes)))
+
+
 def _mapping(line: LogLine, text: str) -> Said:
     origin = Origin(Source.LAUNCHER, line.file, line.line)
     facts = [
@@ -172,7 +196,7 @@ def _environment(line: LogLine, text: str) -> Said:
     told = dict(pairs(text))
     rank = _number(told.get("rank"))
     rank = global_rank(line) if rank is None else rank
-    if rank is None and line.task is None and "SLURM_" not in text and "size" not in text.lower():
+    if rank is None and line.task is None and not _OF_THE_JOB.search(text):
         return NOTHING
     fact = RankFact(
         Origin(Source.ENVIRONMENT, line.file, line.line),
@@ -201,6 +225,7 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("anks ", _comm),
     (": Using ", _address),
     ("Pid ", _nccl_tests),
+    ("JobId=", _allocation),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),
 )

@@ -31,6 +31,8 @@ class ReasonCode(StrEnum):
     FAILED_BEFORE_THE_LIMIT = "failed_before_the_limit"
     APPLICATION_FAULT_FIRST = "application_fault_first"
     REPORTED_LATER = "reported_later"
+    LINK_DOWN_FIRST = "link_down_first"
+    STALL_FIRST = "stall_first"
     WAITED_FOR_THE_DEAD = "waited_for_the_dead"
     ABORT_AFTER_TIMEOUT = "abort_after_timeout"
     UNSPECIFIC_AFTER_KNOWN = "unspecific_after_known"
@@ -85,6 +87,12 @@ _SENTENCES: dict[ReasonCode, str] = {
     ),
     ReasonCode.REPORTED_LATER: (
         "ruled out {count}: CUDA reports late what the kernel logged of the same node"
+    ),
+    ReasonCode.LINK_DOWN_FIRST: (
+        "ruled out {count}: connections that were lost after a link had gone down"
+    ),
+    ReasonCode.STALL_FIRST: (
+        "ruled out {count}: collectives that timed out while storage or a driver did not answer"
     ),
     ReasonCode.WAITED_FOR_THE_DEAD: (
         "ruled out {count}: time-outs of those who waited for a process that had died"

@@ -109,15 +109,14 @@ def test_ranks_that_blocks_cannot_explain_are_in_turns_or_unknown() -> None:
     assert nodes(told) == ["n1", "n2", "n1", "n2"]
 
 
-def test_the_ranks_of_launchers_are_not_laid_out_without_proof() -> None:
+def test_the_node_of_a_launcher_is_that_of_the_ranks_that_it_starts() -> None:
     agents = ("0:   global_ranks=[2, 3]", "0:   global_world_sizes=[4, 4]")
-    open_order = map_of(*agents, nodes=["n1", "n2"])
-    assert open_order.tasks_are_ranks is False
-    assert nodes(open_order) == [None, None, None, None]
     printed = map_of(
         *agents, "SLURM_NTASKS=2", "1: RANK=0 LOCAL_RANK=0 HOSTNAME=n2", nodes=["n1", "n2"]
     )
+    assert printed.tasks_are_ranks is False
     assert nodes(printed) == ["n2", None, "n1", "n1"]
+    assert nodes(map_of(agents[1], nodes=["n1", "n2"])) == ["n1", "n1", "n2", "n2"]
 
 
 def test_a_device_index_that_all_ranks_of_a_node_have_is_none() -> None:
