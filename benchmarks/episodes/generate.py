@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from relume.benchmarks.episodes import healthy, plan
+from relume.benchmarks.episodes import decoys, healthy, plan
 from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
 from relume.benchmarks.episodes.label import Label, Place
 from relume.benchmarks.episodes.layout import Files, Layout, write
@@ -19,8 +19,10 @@ from relume.benchmarks.episodes.world import make_world
 SEED = 20260901
 PER_STORY = 12
 """Of each story, half of them in known forms."""
-_ACCOUNTED = 0.6
+_ACCOUNTED = 0.5
 """Share of episodes with an accounting row."""
+_EARLIER_SHARE = 0.08
+"""Share of episodes whose file begins with an attempt that failed of something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,14 @@ def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
     new_words, new_style = (not known) and plan.wants_new(rng), (not known) and plan.wants_new(rng)
     launcher = rng.choice(OTHER_LAUNCHERS if new_style else KNOWN_LAUNCHERS)
     script = Script(world, rng, launcher, new_words=new_words)
+    if rng.random() < _EARLIER_SHARE:
+        decoys.earlier_attempt(script)
     healthy.launch(script)
     story.tell(script)
     _surroundings(script)
     # A story without other words is told in another form.
     new_style = new_style or (not known and not script.used_new)
-    layout = plan.draw_layout(rng, world, new=new_style)
+    layout = plan.draw_layout(rng, world, launcher, new=new_style)
     if script.no_cut:
         layout = replace(layout, cut_start=False, cut_end=False)
     has_accounting = rng.random() < _ACCOUNTED
@@ -84,9 +88,9 @@ def _surroundings(script: Script) -> None:
     speaks = {r.source for r in script.records} - JOB_SOURCES
     busy = sorted({r.node for r in script.records if r.source not in JOB_SOURCES and r.node})
     if speaks or script.rng.random() < 0.3:
-        healthy.calm_nodes(script, *busy)
+        decoys.calm_nodes(script, *busy)
     if any(s.value == "slurmctld" for s in speaks) or script.rng.random() < 0.3:
-        healthy.controller_noise(script)
+        decoys.controller_noise(script)
 
 
 def _label(
@@ -146,6 +150,8 @@ def _harmless(script: Script) -> frozenset[str]:
     truth, world = script.truth, script.world
     ranks = {*truth.also_ranks, truth.rank} - {None}
     nodes = {world.node_of(rank) for rank in ranks if rank is not None} | {truth.node} - {None}
+    if truth.node is not None and truth.domains[0] != "workload":
+        ranks |= set(world.ranks_of(truth.node))  # the node is asked for
     named = {name for node in nodes if node is not None for name in (node, world.address(node))}
     return frozenset(named | {f"rank {rank}" for rank in ranks})
 
@@ -157,6 +163,7 @@ def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
         layout.style.name: True,
         layout.system.name: any(r.source not in JOB_SOURCES for r in script.records),
         script.launcher: True,
+        "torn lines": layout.torn,
         "cut start": layout.cut_start,
         "cut end": layout.cut_end,
         "culprit late": layout.late_culprit,

@@ -99,8 +99,11 @@ def _one(name: str) -> Callable[[str], str]:
     return lambda _node: name
 
 
+SYSLOG = SystemStyle("syslog", lambda n: f"syslog-{n}.log", _syslog)
+KERNEL_ONLY = frozenset({"dmesg", "dmesg -T", "clush dmesg", "folder"})
+"""Styles of the kernel's own ring: daemons are not in it, they have a system log beside."""
 KNOWN_SYSTEM = (
-    SystemStyle("syslog", lambda n: f"syslog-{n}.log", _syslog),
+    SYSLOG,
     SystemStyle("iso", lambda n: f"kern-{n}.log", _iso),
     SystemStyle("dmesg -T", lambda n: f"dmesg-{n}.log", _dmesg_t),
     SystemStyle("dmesg", lambda n: f"dmesg-{n}.log", _dmesg),

@@ -1,7 +1,8 @@
 """How a line of a rank looks: the prefixes of launchers and loggers, and what they tell.
 
 `known` are those that `relume.ingest.grammar` was written for; the others print the same facts
-(which rank, which node, when) in other words.
+(which rank, which node, when) in other words. `mpirun` is known, but its launcher's own words are
+not.
 """
 
 from __future__ import annotations
@@ -41,10 +42,15 @@ class Style:
     known: bool
     write: Write
     tells: frozenset[str] = frozenset()
+    launchers: frozenset[str] = frozenset()
+
+    def fits(self, launcher: str) -> bool:
+        """Whether a job of that launcher can look so: the label of `srun` is no rank under torchrun."""
+        return not self.launchers or launcher in self.launchers
 
 
-def _style(name: str, tells: str, write: Write, *, known: bool) -> Style:
-    return Style(name, known, write, frozenset(tells.split()))
+def _style(name: str, tells: str, write: Write, *, known: bool, only: str = "") -> Style:
+    return Style(name, known, write, frozenset(tells.split()), frozenset(only.split()))
 
 
 def _ms(clock: datetime, mark: str = ",") -> str:
@@ -57,12 +63,20 @@ def _json(**fields: object) -> str:
 
 KNOWN_STYLES = (
     _style("torch", "rank", lambda v, t: f"[rank{v.rank}]: {t}", known=True),
-    _style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True),
+    _style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True, only="srun"),
+    _style(
+        "srun_label_torch",
+        "rank",
+        lambda v, t: f"{v.world.nodes.index(v.node)}: [rank{v.rank}]: {t}",
+        known=True,
+        only="torchrun",
+    ),
     _style(
         "srun_label_clock",
         "rank",
         lambda v, t: f"{v.rank}: {_ms(v.clock)} {v.level} {t}",
         known=True,
+        only="srun",
     ),
     _style("torchrun_local", "", lambda v, t: f"[default{v.world.local(v.rank)}]:{t}", known=True),
     _style("lightning", "rank", lambda v, t: f"[rank: {v.rank}] {t}", known=True),
@@ -80,7 +94,6 @@ KNOWN_STYLES = (
         ),
         known=True,
     ),
-    _style("mpirun", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True),
     _style(
         "docker",
         "rank",
@@ -89,6 +102,7 @@ KNOWN_STYLES = (
     ),
 )
 OTHER_STYLES = (
+    _style("mpirun", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True, only="mpirun"),
     _style("bare_bracket", "rank", lambda v, t: f"[{v.rank}]: {t}", known=False),
     _style("worker_bar", "rank", lambda v, t: f"worker-{v.rank} | {t}", known=False),
     _style(
@@ -167,12 +181,14 @@ OTHER_STYLES = (
         "rank node",
         lambda v, t: f"[prterun-{v.world.nodes[0]}-3921@1,{v.rank}][{v.node}]<stderr>: {t}",
         known=False,
+        only="mpirun",
     ),
     _style(
         "slurm_template",
         "rank node",
         lambda v, t: f"{v.world.job_id}.0 {v.node} task {v.rank:>4} | {t}",
         known=False,
+        only="srun",
     ),
     _style("angle", "rank", lambda v, t: f"<{v.rank}> {t}", known=False),
     _style(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts
+from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts, told_to_dump
 from relume.benchmarks.episodes.script import Script
 from relume.benchmarks.episodes.stories.story import Story, trains, truth
 
@@ -15,8 +15,14 @@ def _behind(s: Script) -> None:
     everyone = list(range(s.world.ranks))
     s.rng.shuffle(everyone)
     by = s.rng.randrange(1, 6)
-    timeouts(s, everyone, behind=lambda r: by if r == rank else 0)
-    taken_down(s, everyone)
+    if s.rng.random() < 0.5:
+        timeouts(s, everyone, behind=lambda r: by if r == rank else 0)
+        taken_down(s, everyone)
+    else:
+        others = s.others(rank)
+        timeouts(s, others)
+        told_to_dump(s, rank, first=others[-1], behind=by)
+        taken_down(s, others)
     ended(s, s.others(rank)[0], code=-6, pointer=False)
 
 
@@ -62,7 +68,7 @@ def _named(s: Script) -> None:
     s.rank(
         0,
         text,
-        root=-1,
+        roots=(-1,),
         tells={"rank"},
         raw=True,
     )
@@ -103,7 +109,7 @@ def _subgroup(s: Script) -> None:
             f"[rank{member}]: {text}",
             after=s.rng.uniform(0, 1),
             raw=True,
-            root=-1,
+            roots=(-1,),
             tells={"rank"},
         )
     s.wait(1, 2)
@@ -143,7 +149,7 @@ def _stuck_process(s: Script) -> None:
             ],
         ),
         raw=True,
-        root=0,
+        roots=(0,),
         tells={"rank"},
     )
     s.wait(2, 5)
@@ -172,7 +178,7 @@ def _lost_heartbeat(s: Script) -> None:
                 "as lost",
             ],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
     )
     gone = set(s.world.ranks_of(node))

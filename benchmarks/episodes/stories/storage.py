@@ -34,7 +34,7 @@ def _stall(s: Script) -> None:
         ],
     )
     for node in nodes:
-        s.kernel(node, words, after=s.rng.uniform(0, 20), root=0, tells=())
+        s.kernel(node, words, after=s.rng.uniform(0, 20), roots=(0,), tells=())
     everyone = list(range(s.world.ranks))
     timeouts(s, s.rng.sample(everyone, max(2, len(everyone) * 3 // 4)), op="BROADCAST")
     ended(s, everyone[0], code=-6, pointer=False)
@@ -201,7 +201,7 @@ def _disk(s: Script) -> None:
                 "blk_update_request: critical medium error, dev sdb, sector 194822 op 0x0:(READ)",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     s.wait(1, 3)
     s.exception(

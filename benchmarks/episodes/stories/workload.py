@@ -92,7 +92,7 @@ def _arguments(s: Script) -> None:
             rank,
             f"usage: train.py [-h] --config CONFIG [--seq-length N]\n{text}",
             after=s.rng.uniform(0, 2),
-            root=1,
+            roots=(1,),
             raw=True,
         )
     s.wait(2, 3)
@@ -160,7 +160,7 @@ def _assert(s: Script) -> None:
             f"[{n % 32},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
             for n in range(4)
         ),
-        root=0,
+        roots=(0,),
         raw=True,
     )
     s.exception(
@@ -201,7 +201,7 @@ def _illegal_access(s: Script) -> None:
                     "2, TPC 1, SM 0): Out Of Range Address",
                 )
             ),
-            root=0,
+            roots=(0,),
         )
     s.wait(0.2, 20)
     s.exception(
@@ -234,7 +234,7 @@ def _segfault(s: Script) -> None:
         s.kernel(
             node,
             f"python[{pid}]: segfault at 0 ip 00007f2c1d0e sp 00007ffe1a error 4 in _tokenizer.so[7f2c1d+9000]",
-            root=0,
+            roots=(0,),
         )
     s.rank(
         rank,
@@ -246,7 +246,7 @@ def _segfault(s: Script) -> None:
             ],
         )
         + '\n\nThread 0x00007f2c (most recent call first):\n  File "/workspace/tokenizer.py", line 31 in encode',
-        root=0,
+        roots=(0,),
         raw=True,
         after=0.2,
     )
@@ -273,7 +273,7 @@ def _chained(s: Script) -> None:
         "    main(parse_args())\n"
         "RuntimeError: could not make a batch",
         after=0.01,
-        root=-1,
+        roots=(-1,),
         raw=True,
     )
     s.wait(1, 2)
@@ -303,7 +303,7 @@ def _branch(s: Script) -> None:
             ),
             after=600 + s.rng.uniform(0, 4),
             raw=True,
-            root=0,
+            roots=(0,),
         )
     s.wait(605, 606)
     ended(s, 0, code=-6, pointer=False)
