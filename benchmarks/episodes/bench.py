@@ -95,9 +95,10 @@ class Answers:
 def digest_of(episode: Episode) -> str:
     """Return a hash of an episode's files and label: equal episodes have equal ones."""
     label = episode.label
-    told = (label.kinds, label.domains, label.node, label.rank, label.roots, label.may_exclude)
+    free = (sorted(label.harmless), sorted(label.excludable))
+    told = (label.kinds, label.domains, label.node, label.rank, label.roots)
     text = "".join(f"{name}\0{content}\0" for name, content in sorted(episode.files.items()))
-    return sha256(f"{label.episode}\0{told}\0{text}".encode()).hexdigest()
+    return sha256(f"{label.episode}\0{told}\0{free}\0{text}".encode()).hexdigest()
 
 
 def _measures(answers: Answers) -> dict[str, Measure]:

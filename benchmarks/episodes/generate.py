@@ -121,7 +121,7 @@ def _label(
         rank=rank,
         roots=tuple(roots),
         harmless=_harmless(script),
-        may_exclude=truth.may_exclude and node is not None,
+        excludable=_excludable(script, node),
         nodes=len(world.nodes),
         ranks=world.ranks,
         variations=_variations(script, layout),
@@ -139,21 +139,37 @@ def _told(script: Script, files: Files, *, accounted: bool) -> tuple[int | None,
     told = frozenset[str]().union(*(line.tells for line in lines))
     lists_nodes = accounted or any(line.record.lists_nodes for line in lines)
     rank = truth.rank if "rank" in told else None
-    placed = rank is not None and (lists_nodes or any(line.places == rank for line in lines))
+    placed = "rank" in told and (lists_nodes or bool(_placing(script) & {w.places for w in lines}))
     is_only = truth.node is not None and len(world.nodes) == 1 and lists_nodes
     node = truth.node if "node" in told or placed or is_only else None
     return rank, node
+
+
+def _placing(script: Script) -> set[int | None]:
+    """Ranks of which one's place tells the culprit's node."""
+    truth = script.truth
+    if truth.rank is not None:
+        return {truth.rank}
+    return set() if truth.node is None else set(script.world.ranks_of(truth.node))
 
 
 def _harmless(script: Script) -> frozenset[str]:
     """Names of nodes (and their addresses) and ranks that are no mistake."""
     truth, world = script.truth, script.world
     ranks = {*truth.also_ranks, truth.rank} - {None}
-    nodes = {world.node_of(rank) for rank in ranks if rank is not None} | {truth.node} - {None}
-    if truth.node is not None and truth.domains[0] != "workload":
-        ranks |= set(world.ranks_of(truth.node))  # the node is asked for
+    nodes: set[str | None] = {world.node_of(rank) for rank in ranks if rank is not None}
+    nodes |= {truth.node, *truth.also_nodes}
+    if truth.domains[0] != "workload":  # the node is asked for
+        ranks |= {rank for node in nodes if node for rank in world.ranks_of(node)}
     named = {name for node in nodes if node is not None for name in (node, world.address(node))}
     return frozenset(named | {f"rank {rank}" for rank in ranks})
+
+
+def _excludable(script: Script, node: str | None) -> frozenset[str]:
+    truth = script.truth
+    if node is None or not truth.may_exclude:
+        return frozenset()
+    return frozenset((node, *truth.also_nodes))
 
 
 def _variations(script: Script, layout: Layout) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class Truth:
     """What really happened; the generator turns it into what the lines can tell.
 
     `also_ranks` print or are named by the line of the cause though they did nothing: to say where
-    it was printed is no accusation.
+    it was printed is no accusation. `also_nodes` failed just as `node` did.
     """
 
     kinds: tuple[str, ...] = ("crash",)
@@ -79,6 +79,7 @@ class Truth:
     rank: int | None = None
     may_exclude: bool = False
     also_ranks: tuple[int, ...] = ()
+    also_nodes: tuple[str, ...] = ()
     state: str = "FAILED"
     exit_code: str = "1:0"
 

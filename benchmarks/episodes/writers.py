@@ -78,7 +78,13 @@ KNOWN_STYLES = (
         known=True,
         only="srun",
     ),
-    _style("torchrun_local", "", lambda v, t: f"[default{v.world.local(v.rank)}]:{t}", known=True),
+    _style(
+        "torchrun_local",
+        "",
+        lambda v, t: f"[default{v.world.local(v.rank)}]:{t}",
+        known=True,
+        only="torchrun",
+    ),
     _style("lightning", "rank", lambda v, t: f"[rank: {v.rank}] {t}", known=True),
     _style(
         "clock_torch",

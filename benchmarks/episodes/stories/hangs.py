@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts, told_to_dump
-from relume.benchmarks.episodes.script import Script
+from relume.benchmarks.episodes.script import INFO, Script
 from relume.benchmarks.episodes.stories.story import Story, trains, truth
 
 
@@ -68,7 +68,7 @@ def _named(s: Script) -> None:
     s.rank(
         0,
         text,
-        roots=(-1,),
+        roots=tuple(range(len(text.split("\n")))),
         tells={"rank"},
         raw=True,
     )
@@ -79,8 +79,13 @@ def _named(s: Script) -> None:
 
 def _subgroup(s: Script) -> None:
     """A group of few ranks waits for one of them; everybody else waits for that group."""
-    trains(s)
     world = s.world
+    s.rank(
+        0,
+        f"tensor parallel size: 4, pipeline parallel size: 1, data parallel size: {world.ranks // 4}",
+        level=INFO,
+    )
+    trains(s)
     rank = world.some_rank()
     truth(s, "hang crash", "unknown platform hardware workload", rank=rank)
     s.no_cut = True
@@ -109,7 +114,7 @@ def _subgroup(s: Script) -> None:
             f"[rank{member}]: {text}",
             after=s.rng.uniform(0, 1),
             raw=True,
-            roots=(-1,),
+            roots=(0, -1),
             tells={"rank"},
         )
     s.wait(1, 2)

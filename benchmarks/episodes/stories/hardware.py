@@ -30,7 +30,7 @@ def _gpu_falls_off(s: Script) -> None:
             "driver stops using it",
         ],
     )
-    s.kernel(node, text, roots=(-1,))
+    s.kernel(node, text, roots=(0, -1))
     s.wait(1, 4)
     if s.rng.random() < 0.7:
         s.exception(

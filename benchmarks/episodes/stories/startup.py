@@ -170,8 +170,8 @@ def _credential(s: Script) -> None:
                 f"srun: error: Task launch for StepId={job}.0 failed on node {node}: Invalid job credential",
             ],
             [
-                f"prterun: unable to start the daemon on node {node}: ssh: Permission denied (publickey)",
-                f"supervisor: launch on {node} refused: clock of the host is 412 s off, credential rejected",
+                f"could not start the launch agent on {node}: ssh: Permission denied (publickey)",
+                f"launch on {node} refused: clock of the host is 412 s off, credential rejected",
             ],
         ),
         roots=(0,),

@@ -129,8 +129,8 @@ def _nan(s: Script) -> None:
     truth(s, "numeric crash", "workload", also=(0,))
     text = s.say(
         [
-            f"RuntimeError: found NaN in local grad norm in backward pass before data-parallel communication "
-            f"collective. Device: {s.world.local(0)}, node: {s.world.nodes[0]}",
+            "RuntimeError: found NaN in local grad norm in backward pass before data-parallel communication "
+            "collective. Device: DEVICE, node: NODE",
             f"ValueError: Loss is NaN at step {last}, stopping training",
         ],
         [
@@ -140,12 +140,16 @@ def _nan(s: Script) -> None:
     )
     if s.rng.random() < 0.5:
         for rank in range(s.world.ranks):
-            s.exception(rank, text, after=s.rng.uniform(0, 1), root=True)
+            s.exception(rank, _placed(s, text, rank), after=s.rng.uniform(0, 1), root=True)
     else:
-        s.exception(0, text, root=True)
+        s.exception(0, _placed(s, text, 0), root=True)
         peers_lost(s, s.others(0), lost=0, after=1)
     s.wait(2, 3)
     ended(s, 0, code=1, pointer=False)
+
+
+def _placed(s: Script, text: str, rank: int) -> str:
+    return text.replace("DEVICE", str(s.world.local(rank))).replace("NODE", s.world.node_of(rank))
 
 
 def _assert(s: Script) -> None:
