@@ -10,7 +10,7 @@ from random import Random
 from relume.benchmarks.episodes import decoys, healthy, plan
 from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
 from relume.benchmarks.episodes.label import Label, Place
-from relume.benchmarks.episodes.layout import Files, Layout, write
+from relume.benchmarks.episodes.layout import ONE, PER_NODE, TWO, Files, Layout, write
 from relume.benchmarks.episodes.script import JOB_SOURCES, Script
 from relume.benchmarks.episodes.stories import STORIES, Story
 from relume.benchmarks.episodes.systems import accounting
@@ -180,6 +180,7 @@ def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
         layout.system.name: any(r.source not in JOB_SOURCES for r in script.records),
         script.launcher: True,
         "torn lines": layout.torn,
+        "interleaved": layout.interleaved and layout.files in {ONE, TWO, PER_NODE},
         "cut start": layout.cut_start,
         "cut end": layout.cut_end,
         "culprit late": layout.late_culprit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -48,6 +48,7 @@ class Layout:
     cut_end: bool = False
     late_culprit: bool = False
     torn: bool = False
+    interleaved: bool = False
     naming: int = 0
 
 
@@ -60,7 +61,6 @@ class Written:
     is_root: bool
     tells: frozenset[str] = frozenset()
     places: int | None = None
-    key: float = 0.0
 
 
 @dataclass(slots=True)
@@ -69,18 +69,26 @@ class Files:
 
     lines: dict[str, list[Written]] = field(default_factory=dict)
 
-    def add(self, file: str, lines: Iterable[Written]) -> None:
-        """Append lines to a file."""
-        self.lines.setdefault(file, []).extend(lines)
+    def add(self, file: str, line: Written) -> None:
+        """Append a line to a file."""
+        self.lines.setdefault(file, []).append(line)
 
 
 def write(script: Script, layout: Layout, rng: Random) -> Files:
     """Write all records into files in the order in which they arrive, then cut."""
     files = Files()
-    records = [record for record in script.records if not _misleads(layout, record)]
-    for record in sorted(records, key=lambda r: _arrival(script, layout, r)):
+    arrived: list[tuple[float, str, Written]] = []
+    for record in script.records:
+        if _misleads(layout, record):
+            continue
         file, lines = _WRITERS[record.source](script, layout, record)
-        files.add(file, lines)
+        arrival = _arrival(script, layout, record)
+        for line in lines:
+            arrived.append((arrival, file, line))
+            if layout.interleaved and record.source is Source.RANK:
+                arrival += rng.uniform(0.0, 0.08)
+    for _, file, line in sorted(arrived, key=lambda entry: entry[0]):
+        files.add(file, line)
     if layout.torn:
         _tear(files, rng)
     _cut(files, layout, rng)
@@ -116,7 +124,8 @@ def _rank_lines(script: Script, layout: Layout, record: Record) -> tuple[str, li
     file, by_name = _rank_file(script, layout, record)
     if style is CLOCKED and record.raw:
         style = PLAIN  # what isn't logged has no clock
-    texts = _read_clocks(record.text, voice.clock).split("\n")
+    text = _read_clocks(record.text, voice.clock)
+    texts = [text] if style.whole else text.split("\n")
     written = [style.write(voice, text) for text in texts]
     return file, _marked(script, record, written, style.tells | by_name)
 

@@ -21,6 +21,7 @@ _NEW_SHARE = 0.7
 _CUT_SHARE = 0.12
 _LATE_SHARE = 0.25
 _TORN_SHARE = 0.1
+_INTERLEAVED_SHARE = 0.4
 _UNMARKED_SHARE = 0.12
 
 
@@ -50,6 +51,7 @@ def draw_layout(rng: Random, world: World, launcher: str, *, new: bool) -> Layou
         else 0,
         cut_start=rng.random() < _CUT_SHARE,
         cut_end=rng.random() < _CUT_SHARE,
+        interleaved=rng.random() < _INTERLEAVED_SHARE,
         torn=rng.random() < _TORN_SHARE,
         late_culprit=rng.random() < _LATE_SHARE,
         naming=rng.randrange(60),

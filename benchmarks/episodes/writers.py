@@ -36,21 +36,28 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One way to write: its name, whether rules know it, what it tells, and how it is written."""
+    """One way to write: its name, whether rules know it, what it tells, and how it is written.
+
+    `launchers` are those under which a job can look so, all when empty; a `whole` message is in one
+    line, however many it had.
+    """
 
     name: str
     known: bool
     write: Write
     tells: frozenset[str] = frozenset()
     launchers: frozenset[str] = frozenset()
+    whole: bool = False
 
     def fits(self, launcher: str) -> bool:
         """Whether a job of that launcher can look so: the label of `srun` is no rank under torchrun."""
         return not self.launchers or launcher in self.launchers
 
 
-def _style(name: str, tells: str, write: Write, *, known: bool, only: str = "") -> Style:
-    return Style(name, known, write, frozenset(tells.split()), frozenset(only.split()))
+def _style(
+    name: str, tells: str, write: Write, *, known: bool, only: str = "", whole: bool = False
+) -> Style:
+    return Style(name, known, write, frozenset(tells.split()), frozenset(only.split()), whole)
 
 
 def _ms(clock: datetime, mark: str = ",") -> str:
@@ -119,6 +126,7 @@ OTHER_STYLES = (
             f"rank={v.rank} msg={orjson.dumps(t).decode()}"
         ),
         known=False,
+        whole=True,
     ),
     _style(
         "json_logger",
@@ -131,6 +139,7 @@ OTHER_STYLES = (
             message=t,
         ),
         known=False,
+        whole=True,
     ),
     _style(
         "json_shipper",
