@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from relume.benchmarks.episodes.label import Label, Place
 from relume.benchmarks.episodes.layout import ONE, PER_NODE, TWO, Files, Layout, write
 from relume.benchmarks.episodes.script import JOB_SOURCES, Script
 from relume.benchmarks.episodes.stories import STORIES, Story
-from relume.benchmarks.episodes.systems import accounting
+from relume.benchmarks.episodes.systems import UNZONED, accounting
 from relume.benchmarks.episodes.world import make_world
 
 SEED = 20260901
@@ -21,16 +22,22 @@ PER_STORY = 12
 """Of each story, half of them in known forms."""
 _ACCOUNTED = 0.5
 """Share of episodes with an accounting row."""
+_COLLECTED_AFTER = 1_800.0
+"""Seconds from the end of an attempt to when its logs were copied."""
 _EARLIER_SHARE = 0.08
 """Share of episodes whose file begins with an attempt that failed of something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One attempt: its label and the text of its files by name."""
+    """One attempt: its label, the text of its files by name, and when they were collected.
+
+    `collected` are POSIX seconds.
+    """
 
     label: Label
     files: dict[str, str]
+    collected: float
 
     def write(self, folder: Path) -> None:
         """Write the files below `folder`, which may exist."""
@@ -38,6 +45,8 @@ class Episode:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
+            # Clocks without a year take it from when the log was written.
+            os.utime(path, (self.collected, self.collected))
 
 
 def episodes(seed: int = SEED, per_story: int = PER_STORY) -> Iterator[Episode]:
@@ -80,7 +89,7 @@ def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
             world, script.truth.state, script.truth.exit_code, script.now + 30
         )
     label = _label(name, story, script, layout, files, known=known, accounted=has_accounting)
-    return Episode(label, texts)
+    return Episode(label, texts, world.clock(script.now + _COLLECTED_AFTER).timestamp())
 
 
 def _surroundings(script: Script) -> None:
@@ -173,6 +182,7 @@ def _excludable(script: Script, node: str | None) -> frozenset[str]:
 
 
 def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
+    is_shifted = layout.unmarked_hours != 0 and layout.system.name in UNZONED
     skew = max(map(abs, script.world.skew.values()))
     facts = {
         layout.files: True,
@@ -186,6 +196,6 @@ def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
         "culprit late": layout.late_culprit,
         "new words": script.used_new,
         f"skew {skew:.0f} s": skew >= 1,
-        f"zone {layout.unmarked_hours:+d} h unmarked": layout.unmarked_hours != 0,
+        f"zone {layout.unmarked_hours:+d} h unmarked": is_shifted,
     }
     return tuple(name for name, holds in facts.items() if holds)

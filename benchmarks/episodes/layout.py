@@ -20,6 +20,7 @@ from relume.benchmarks.episodes.script import (
 from relume.benchmarks.episodes.systems import (
     KERNEL_ONLY,
     SYSLOG,
+    UNZONED,
     SystemStyle,
     controller_file,
     controller_line,
@@ -182,7 +183,7 @@ def _system_lines(script: Script, layout: Layout, record: Record) -> tuple[str, 
     if record.source is Source.NODE_DAEMON and system.name in KERNEL_ONLY:
         system = SYSLOG
     at: datetime = world.zoned(record.at, record.node)
-    if system.name in {"syslog", "dmesg -T", "clush dmesg", "folder"}:
+    if system.name in UNZONED:
         at = world.clock(record.at, record.node) + timedelta(hours=layout.unmarked_hours)
     texts = [system.write(world, _with_text(record, text), at) for text in record.text.split("\n")]
     return system.file(record.node), _marked(script, record, texts, frozenset())

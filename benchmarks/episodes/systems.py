@@ -102,6 +102,8 @@ def _one(name: str) -> Callable[[str], str]:
 SYSLOG = SystemStyle("syslog", lambda n: f"syslog-{n}.log", _syslog)
 KERNEL_ONLY = frozenset({"dmesg", "dmesg -T", "clush dmesg", "folder"})
 """Styles of the kernel's own ring: daemons are not in it, they have a system log beside."""
+UNZONED = frozenset({"syslog", "dmesg -T", "clush dmesg", "folder"})
+"""Styles whose clocks name no zone."""
 KNOWN_SYSTEM = (
     SYSLOG,
     SystemStyle("iso", lambda n: f"kern-{n}.log", _iso),

@@ -90,9 +90,10 @@ def _dies_silently(s: Script) -> None:
     before = len(s.records)
     ended(s, rank, code=s.rng.choice((-11, -7, -6)))
     for record in s.records[before:]:
-        if record.tells:
+        if record.tells:  # the launcher's words of the first failure, however many lines they have
             record.roots = tuple(range(len(record.text.split("\n"))))
-            break
+        elif "failed (exitcode:" in record.text:
+            record.roots = (0,)
 
 
 def _first_rank(s: Script) -> None:
