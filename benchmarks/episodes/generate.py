@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +12,14 @@ from random import Random
 from relume.benchmarks.episodes import decoys, healthy, plan
 from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
 from relume.benchmarks.episodes.label import Label, Place
-from relume.benchmarks.episodes.layout import ONE, PER_NODE, TWO, Files, Layout, write
+from relume.benchmarks.episodes.layout import ONE, PER_NODE, PER_RANK, TWO, Files, Layout, write
 from relume.benchmarks.episodes.script import JOB_SOURCES, Script
 from relume.benchmarks.episodes.stories import STORIES, Story
 from relume.benchmarks.episodes.systems import UNZONED, accounting
 from relume.benchmarks.episodes.world import make_world
+from relume.errors import InputError, did_you_mean
 
+_NAME = re.compile(r"(?P<story>\w+)-(?P<forms>known|other)-(?P<index>\d{1,4})")
 SEED = 20260901
 PER_STORY = 12
 """Of each story, half of them in known forms."""
@@ -54,6 +57,27 @@ def episodes(seed: int = SEED, per_story: int = PER_STORY) -> Iterator[Episode]:
     for story in STORIES:
         for index in range(per_story):
             yield make(story, index, known=index < per_story // 2, seed=seed)
+
+
+def find(name: str, seed: int = SEED) -> Episode:
+    """Make the episode of that name, such as ``node_lost-known-03``.
+
+    Raises
+    ------
+    InputError
+        For a name that is none.
+    """
+    found = _NAME.fullmatch(name)
+    story = next((s for s in STORIES if found is not None and s.name == found["story"]), None)
+    if found is None or story is None:
+        raise InputError(
+            f"episode {name}",
+            found="no such story",
+            expected="STORY-known-NN or STORY-other-NN",
+            hint=did_you_mean(name.partition("-")[0], [story.name for story in STORIES])
+            or "see benchmarks/episodes/stories",
+        )
+    return make(story, int(found["index"]), known=found["forms"] == "known", seed=seed)
 
 
 def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
@@ -190,6 +214,7 @@ def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
         layout.system.name: any(r.source not in JOB_SOURCES for r in script.records),
         script.launcher: True,
         "torn lines": layout.torn,
+        "new file names": layout.files in {PER_RANK, PER_NODE} and not layout.known,
         "interleaved": layout.interleaved and layout.files in {ONE, TWO, PER_NODE},
         "cut start": layout.cut_start,
         "cut end": layout.cut_end,

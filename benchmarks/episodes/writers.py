@@ -155,7 +155,7 @@ OTHER_STYLES = (
         known=False,
     ),
     _style(
-        "loki",
+        "loki labels",
         "rank node",
         lambda v, t: (
             f'{v.zoned:%Y-%m-%dT%H:%M:%S%z} {{job="{v.world.job_id}", node="{v.node}", '

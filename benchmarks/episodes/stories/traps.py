@@ -90,10 +90,16 @@ def _dies_silently(s: Script) -> None:
     before = len(s.records)
     ended(s, rank, code=s.rng.choice((-11, -7, -6)))
     for record in s.records[before:]:
-        if record.tells:  # the launcher's words of the first failure, however many lines they have
-            record.roots = tuple(range(len(record.text.split("\n"))))
+        if record.tells:
+            record.roots = _first_failure(record.text.split("\n"))
         elif "failed (exitcode:" in record.text:
             record.roots = (0,)
+
+
+def _first_failure(lines: list[str]) -> tuple[int, ...]:
+    """Lines in which a launcher speaks of the first failure: of a block, what is below its head."""
+    head = next((n for n, line in enumerate(lines) if line.startswith("Root Cause")), 0)
+    return tuple(n for n, line in enumerate(lines) if n >= head and len(line.strip("=- ")) > 10)
 
 
 def _first_rank(s: Script) -> None:

@@ -164,7 +164,7 @@ def _assert(s: Script) -> None:
             f"[{n % 32},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
             for n in range(4)
         ),
-        roots=(0,),
+        roots=(0, 1, 2, 3),
         raw=True,
     )
     s.exception(
