@@ -113,8 +113,8 @@ KNOWN_SYSTEM = (
 OTHER_SYSTEM = (
     SystemStyle("journal -o json", lambda n: f"journal-{n}.json", _journal_json),
     SystemStyle("rfc5424", _one("central-syslog.log"), _rfc5424),
-    SystemStyle("logfmt", _one("nodes.log"), _logfmt),
-    SystemStyle("loki", _one("loki-export.txt"), _loki),
+    SystemStyle("logfmt of units", _one("nodes.log"), _logfmt),
+    SystemStyle("loki export", _one("loki-export.txt"), _loki),
     SystemStyle("clush dmesg", _one("dmesg-all.txt"), _dshbak),
     SystemStyle("folder", lambda n: f"nodes/{n}/dmesg.txt", _dmesg_t),
     SystemStyle("iso, one file", _one("messages"), _iso),

@@ -1,7 +1,7 @@
 """How a line of a rank looks: the prefixes of launchers and loggers, and what they tell.
 
 `known` are those that `relume.ingest.grammar` was written for; the others print the same facts
-(which rank, which node, when) in other words. `mpirun` is known, but its launcher's own words are
+(which rank, which node, when) in other words. `mpirun_tag` is known, but its launcher's own words are
 not.
 """
 
@@ -115,7 +115,9 @@ KNOWN_STYLES = (
     ),
 )
 OTHER_STYLES = (
-    _style("mpirun", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True, only="mpirun"),
+    _style(
+        "mpirun_tag", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True, only="mpirun"
+    ),
     _style("bare_bracket", "rank", lambda v, t: f"[{v.rank}]: {t}", known=False),
     _style("worker_bar", "rank", lambda v, t: f"worker-{v.rank} | {t}", known=False),
     _style(

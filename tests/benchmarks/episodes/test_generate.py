@@ -56,6 +56,12 @@ def test_every_form_is_there(made: list[Episode]) -> None:
     assert any(name.endswith("unmarked") for name in seen)
 
 
+def test_no_two_forms_have_one_name() -> None:
+    forms = [style.name for style in (*KNOWN_STYLES, *OTHER_STYLES, PLAIN, CLOCKED)]
+    forms += [style.name for style in (*KNOWN_SYSTEM, *OTHER_SYSTEM)] + [*set(OTHER_LAUNCHERS)]
+    assert len(set(forms)) == len(forms)
+
+
 def test_known_forms_are_known_and_the_others_are_new_in_something(made: list[Episode]) -> None:
     for episode in made:
         names = set(episode.label.variations)
