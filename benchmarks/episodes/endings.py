@@ -144,17 +144,21 @@ def node_failure(script: Script, node: str, *, after: float = 0.0) -> None:
     script.launch(text, roots=(0,), tells={"node"}, after=after)
 
 
-def peers_lost(script: Script, ranks: Iterable[int], *, lost: int, after: float = 0.0) -> None:
-    """Let ranks notice that another one is gone: victims, whatever they print."""
-    node = script.world.node_of(lost)
-    address = script.world.address(node)
+def peers_lost(
+    script: Script, ranks: Iterable[int], *, lost: int | None, after: float = 0.0
+) -> None:
+    """Let ranks notice that another one is gone: victims, whatever they print.
+
+    Without `lost` each of them has lost somebody else.
+    """
+    world = script.world
     known = [
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils."
         "hpp:317, remote process exited or there was a network error, NCCL version 2.21.5\n"
         "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting "
         "prematurely.",
         "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer "
-        f"[{address}]:41820",
+        "[PEER]:41820",
         "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. "
         "Did the remote server shutdown or crash?",
     ]
@@ -169,9 +173,10 @@ def peers_lost(script: Script, ranks: Iterable[int], *, lost: int, after: float 
     chosen = list(ranks)
     spread = script.rng.uniform(0.2, 4.0)
     for rank in chosen:
+        peer = script.rng.randrange(world.ranks) if lost is None else lost
         script.exception(
             rank,
-            error,
+            error.replace("PEER", world.address(world.node_of(peer))),
             frames=(
                 ("/workspace/train.py", 318, "<module>", "main(parse_args())"),
                 ("/workspace/engine.py", 92, "step", "grads = self.reducer.wait()"),

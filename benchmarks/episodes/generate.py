@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -12,8 +12,17 @@ from random import Random
 from relume.benchmarks.episodes import decoys, healthy, plan
 from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
 from relume.benchmarks.episodes.label import Label, Place
-from relume.benchmarks.episodes.layout import ONE, PER_NODE, PER_RANK, TWO, Files, Layout, write
-from relume.benchmarks.episodes.script import JOB_SOURCES, Script
+from relume.benchmarks.episodes.layout import (
+    ONE,
+    PER_NODE,
+    PER_RANK,
+    TWO,
+    Files,
+    Layout,
+    Written,
+    write,
+)
+from relume.benchmarks.episodes.script import JOB_SOURCES, Script, Source
 from relume.benchmarks.episodes.stories import STORIES, Story
 from relume.benchmarks.episodes.systems import UNZONED, accounting
 from relume.benchmarks.episodes.world import make_world
@@ -164,18 +173,30 @@ def _label(
 def _told(script: Script, files: Files, *, accounted: bool) -> tuple[int | None, str | None]:
     """What the lines that are left tell of the culprit: its rank and its node.
 
-    A rank gives its node by a line that says where it runs, or by the list of nodes: consecutive
-    ranks share one. A single node needs no telling where a list names it.
+    A rank gives its node by a line that says where it runs, or by the list of nodes where the
+    lines show how many ranks there are: consecutive ranks share a node. A single node needs no
+    telling where a list names it.
     """
     truth, world = script.truth, script.world
     lines = [line for written in files.lines.values() for line in written]
     told = frozenset[str]().union(*(line.tells for line in lines))
     lists_nodes = accounted or any(line.record.lists_nodes for line in lines)
     rank = truth.rank if "rank" in told else None
-    placed = "rank" in told and (lists_nodes or bool(_placing(script) & {w.places for w in lines}))
+    in_list = lists_nodes and _size_is_shown(script, lines)
+    placed = "rank" in told and (in_list or bool(_placing(script) & {w.places for w in lines}))
     is_only = truth.node is not None and len(world.nodes) == 1 and lists_nodes
     node = truth.node if "node" in told or placed or is_only else None
     return rank, node
+
+
+def _size_is_shown(script: Script, lines: Iterable[Written]) -> bool:
+    """Whether somebody says how many ranks there are, or a rank of the last node is seen."""
+    last = script.world.ranks - script.world.per_node
+    return any(
+        (line.record.lists_nodes and line.record.source is Source.LAUNCHER)
+        or (line.shows_rank and line.record.rank >= last)
+        for line in lines
+    )
 
 
 def _placing(script: Script) -> set[int | None]:
@@ -195,7 +216,7 @@ def _harmless(script: Script) -> frozenset[str]:
     if truth.domains[0] != "workload":  # the node is asked for
         ranks |= {rank for node in nodes if node for rank in world.ranks_of(node)}
     named = {name for node in nodes if node is not None for name in (node, world.address(node))}
-    return frozenset(named | {f"rank {rank}" for rank in ranks})
+    return frozenset(named | {f"rank {rank}" for rank in ranks} | set(truth.also_names))
 
 
 def _excludable(script: Script, node: str | None) -> frozenset[str]:

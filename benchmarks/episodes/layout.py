@@ -62,6 +62,7 @@ class Written:
     is_root: bool
     tells: frozenset[str] = frozenset()
     places: int | None = None
+    shows_rank: bool = False
 
 
 @dataclass(slots=True)
@@ -230,7 +231,10 @@ def _marked(
         places = record.places
         if places is None and {"rank", "node"} <= by_place:
             places = record.rank
-        written.append(Written(text, record, number in roots, tells, places))
+        shows = record.source is Source.RANK and (
+            "rank" in by_place or re.search(rf"[Rr]ank[ =]?{record.rank}\b", text) is not None
+        )
+        written.append(Written(text, record, number in roots, tells, places, shows))
     return written
 
 

@@ -70,7 +70,8 @@ class Truth:
     """What really happened; the generator turns it into what the lines can tell.
 
     `also_ranks` print or are named by the line of the cause though they did nothing: to say where
-    it was printed is no accusation. `also_nodes` failed just as `node` did.
+    it was printed is no accusation. `also_nodes` failed just as `node` did,
+    and `also_names` are no nodes of the job: a storage server, say.
     """
 
     kinds: tuple[str, ...] = ("crash",)
@@ -80,6 +81,7 @@ class Truth:
     may_exclude: bool = False
     also_ranks: tuple[int, ...] = ()
     also_nodes: tuple[str, ...] = ()
+    also_names: tuple[str, ...] = ()
     state: str = "FAILED"
     exit_code: str = "1:0"
 

@@ -127,8 +127,10 @@ def _only_victims(s: Script) -> None:
     """The lines of the cause are lost: some ranks only say that others are gone."""
     trains(s)
     truth(s, "crash hang unknown", "unknown network platform")
-    ranks = s.rng.sample(range(s.world.ranks), s.world.ranks // 2)
-    peers_lost(s, ranks, lost=s.world.some_rank())
+    lost = s.world.some_rank()
+    ranks = s.rng.sample(s.others(lost), s.world.ranks // 2)
+    s.truth.also_ranks = (lost,)  # whom all have lost may be said
+    peers_lost(s, ranks, lost=lost)
     ended(s, ranks[0], code=1, pointer=False)
 
 

@@ -155,7 +155,7 @@ def _flap(s: Script) -> None:
             )
     s.wait(8, 20)
     everyone = list(range(s.world.ranks))
-    peers_lost(s, everyone, lost=s.world.some_rank())
+    peers_lost(s, everyone, lost=None)
     ended(s, 0, code=1, pointer=False)
 
 

@@ -16,10 +16,15 @@ _LOAD = (
 )
 
 
+_SERVERS = ("10.1.0.20", "10.1.0.31", "10.1.0.23", "stor04", "storage03")
+"""Whoever names the server says what the lines say: it is no node of the job."""
+
+
 def _stall(s: Script) -> None:
     """A shared filesystem does not answer: every node says so, nobody is to blame."""
     trains(s)
     truth(s, "hang crash", "platform")
+    s.truth.also_names = _SERVERS
     nodes = s.rng.sample(s.world.nodes, max(2, min(len(s.world.nodes), 8)))
     words = s.say(
         [

@@ -7,7 +7,7 @@ from hashlib import sha256
 from relume.benchmarks.episodes.bench import digest_of
 from relume.benchmarks.episodes.generate import Episode
 
-HELD_OUT = "b8f727cbf1a7497fe744547379349ff0c21fb27adaffb9759732b2061e7fe1f1"
+HELD_OUT = "a00a29b129334b3668e9a5e88b6cf7c3a4d83f90af5764fe316f3e220f32d4dd"
 """Hash of all files and labels of the held-out half."""
 
 
