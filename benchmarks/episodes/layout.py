@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from random import Random
 
 from relume.benchmarks.episodes.script import (
@@ -80,15 +81,20 @@ def write(script: Script, layout: Layout, rng: Random) -> Files:
     """Write all records into files in the order in which they arrive, then cut."""
     files = Files()
     arrived: list[tuple[float, str, Written]] = []
-    for record in script.records:
+    last: dict[tuple[str, int, str], float] = {}
+    for record in sorted(script.records, key=lambda record: record.at):
         if _misleads(layout, record):
             continue
         file, lines = _WRITERS[record.source](script, layout, record)
-        arrival = _arrival(script, layout, record)
+        # What one process writes into one file stays in its order, however late it comes.
+        writer = (record.source.value, record.rank, file)
+        arrival = max(_arrival(script, layout, record), last.get(writer, -inf))
         for line in lines:
             arrived.append((arrival, file, line))
             if layout.interleaved and record.source is Source.RANK:
                 arrival += rng.uniform(0.0, 0.08)
+        if record.source is Source.RANK:
+            last[writer] = arrival
     for _, file, line in sorted(arrived, key=lambda entry: entry[0]):
         files.add(file, line)
     if layout.torn:

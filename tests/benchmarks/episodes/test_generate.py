@@ -138,3 +138,18 @@ def test_every_story_can_be_told_on_any_seed(story: object) -> None:
             episode = make(told, 0, known=known, seed=seed)
             assert episode.label.known_form is known
             assert episode.label.ranks >= 8
+
+
+def test_lines_of_one_process_keep_their_order(made: list[Episode]) -> None:
+    """The exception that was raised last is printed last, whoever prints in between."""
+    seen = 0
+    for episode in made:
+        if episode.label.story != "chained_exceptions":
+            continue
+        places = {
+            file: sorted(n for f, n in episode.label.roots if f == file) for file in episode.files
+        }
+        for file, (*_, last) in ((file, found) for file, found in places.items() if found):
+            assert "could not make a batch" in episode.files[file].split("\n")[last]
+            seen += 1
+    assert seen == PER_STORY

@@ -7,7 +7,7 @@ from hashlib import sha256
 from relume.benchmarks.episodes.bench import digest_of
 from relume.benchmarks.episodes.generate import Episode
 
-HELD_OUT = "a00a29b129334b3668e9a5e88b6cf7c3a4d83f90af5764fe316f3e220f32d4dd"
+HELD_OUT = "26caa2a9dbdf8a51d041c3b185873e94ebad23e4b7cf60e4b2ebdb320173bc56"
 """Hash of all files and labels of the held-out half."""
 
 
