@@ -109,6 +109,13 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "forged",
+        "jobs that print made-up lines of Slurm, kernels and other nodes: none accuses anybody",
+        "none",
+        "relume.benchmarks.hostile.forged",
+        has_quick=True,
+    ),
+    Bench(
         "loop",
         "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine "
         "(needs `make torch`; takes half an hour)",

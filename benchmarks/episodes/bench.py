@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from relume.benchmarks.episodes.scoring import (
     score,
 )
 from relume.benchmarks.log_baselines import BASELINES
-from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.machine import Usage, describe, measured
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.ingest.attempts import SACCT, find_attempts
 from relume.serve.offline import Analyzer
@@ -40,10 +40,15 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     """Diagnose all episodes; `data` is not used. `quick` takes two of each story."""
     del data
     per_story = QUICK_PER_STORY if quick else PER_STORY
-    answers, usage = measured(lambda: Answers(per_story))
+    answers, usage = measured(lambda: Answers(episodes(SEED, per_story)))
+    return result_of(answers, usage, "episodes-quick" if quick else "episodes")
+
+
+def result_of(answers: Answers, usage: Usage, bench_id: str) -> BenchResult:
+    """Score the answers against the labels."""
     ours = answers.ours
     return BenchResult(
-        id="episodes-quick" if quick else "episodes",
+        id=bench_id,
         version=__version__,
         machine=describe(),
         corpus={
@@ -65,12 +70,12 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
 class Answers:
     """Our answers and those of the baselines to the same episodes, and the digest of these."""
 
-    def __init__(self, per_story: int, seed: int = SEED) -> None:
+    def __init__(self, asked: Iterable[Episode]) -> None:
         self.ours: Pairs = []
         self.baselines: dict[str, Pairs] = {name: [] for name in BASELINES}
         digest = sha256()
         analyzer = Analyzer()
-        for episode in episodes(seed, per_story):
+        for episode in asked:
             digest.update(digest_of(episode).encode())
             self._answer(analyzer, episode)
         self.digest = digest.hexdigest()[:16]
@@ -95,9 +100,10 @@ class Answers:
 def digest_of(episode: Episode) -> str:
     """Return a hash of an episode's files and label: equal episodes have equal ones."""
     label = episode.label
-    told = (label.kinds, label.domains, label.node, label.rank, label.roots, label.may_exclude)
+    free = (sorted(label.harmless), sorted(label.excludable))
+    told = (label.kinds, label.domains, label.node, label.rank, label.roots)
     text = "".join(f"{name}\0{content}\0" for name, content in sorted(episode.files.items()))
-    return sha256(f"{label.episode}\0{told}\0{text}".encode()).hexdigest()
+    return sha256(f"{label.episode}\0{told}\0{free}\0{text}".encode()).hexdigest()
 
 
 def _measures(answers: Answers) -> dict[str, Measure]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from relume.benchmarks.episodes.script import IF_PREFIXED, WARNING, Script
+from relume.benchmarks.episodes.script import IF_PREFIXED, WARNING, Script, clock
 from relume.slurm.hostlists import fold
 
 SIGNALS = {6: "Aborted", 7: "Bus error", 9: "Killed", 11: "Segmentation fault", 15: "Terminated"}
 
 
-def c10(script: Script, file: str, line: int) -> str:
-    """Prefix of c10's logger, which has no year."""
-    at = script.world.clock(script.now)
-    return f"[E{at.month}{at:%d %H:%M:%S}.{at.microsecond:06d}000 {file}:{line}]"
+C10_TIMEOUT = f"[E{clock('%-m%d %H:%M:%S.%f')}000 ProcessGroupNCCL.cpp:684]"
+C10_DOWN = f"[E{clock('%-m%d %H:%M:%S.%f')}000 ProcessGroupNCCL.cpp:730]"
+"""Prefixes of c10's logger, which have no year."""
 
 
 def timeouts(
@@ -38,7 +37,7 @@ def timeouts(
     def text(rank: int) -> str:
         ran = seconds * 1000 + script.rng.randrange(3, 900)
         late = behind(rank) if behind else 0
-        prefix = c10(script, "ProcessGroupNCCL.cpp", 684)
+        prefix = C10_TIMEOUT
         if old == "old":
             return (
                 f"[E ProcessGroupNCCL.cpp:474] [Rank {rank}] Watchdog caught collective operation "
@@ -74,39 +73,92 @@ def timeouts(
             lines,
             after=script.rng.uniform(0, spread),
             raw=True,
-            root=len(lines.split("\n")) - 1 if is_root else None,
+            roots=(0, -1) if is_root else (),
             tells=() if not is_root else {IF_PREFIXED} if old == "log" else {"rank"},
         )
     script.wait(spread, spread + 2)
 
 
+def told_to_dump(script: Script, rank: int, *, first: int, seq: int = 4_021, behind: int) -> None:
+    """Let a rank that never came answer the others' signal with how far it is."""
+    done = seq - behind
+    text = script.say(
+        [
+            f"{C10_TIMEOUT} [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Received a dump signal due to a "
+            f"collective timeout from  rank {first} and we will try our best to dump the debug info. Last "
+            f"enqueued NCCL work: {done}, last completed NCCL work: {done}.This is most likely caused by "
+            "incorrect usages of collectives, e.g., wrong sizes used across ranks, the order of "
+            "collectives is not same for all ranks or the scheduled collective, for some reason, didn't "
+            "run. Additionally, this can be caused by GIL deadlock or other reasons such as network errors "
+            "or bugs in the communications library (e.g. NCCL), etc. "
+        ],
+        [
+            f"comm monitor: asked for state by rank {first}: enqueued up to #{done}, done up to #{done}"
+        ],
+    )
+    script.rank(
+        rank, text, raw=True, roots=(0,), tells={IF_PREFIXED} if "comm" in text else {"rank"}
+    )
+
+
 def taken_down(script: Script, ranks: Iterable[int]) -> None:
     """Let the watchdogs of these ranks end their processes."""
-    prefix = c10(script, "ProcessGroupNCCL.cpp", 730)
     script.wave(
         ranks,
         lambda r: (
-            f"{prefix} [Rank {r}] Some NCCL operations have failed or timed out. Due to the "
+            f"{C10_DOWN} [Rank {r}] Some NCCL operations have failed or timed out. Due to the "
             "asynchronous nature of CUDA kernels, subsequent GPU operations might run on "
             "corrupted/incomplete data.\n"
-            f"{prefix} [Rank {r}] To avoid data inconsistency, we are taking the entire process down."
+            f"{C10_DOWN} [Rank {r}] To avoid data inconsistency, we are taking the entire process down."
         ),
         raw=True,
     )
     script.wait(3, 6)
 
 
-def peers_lost(script: Script, ranks: Iterable[int], *, lost: int, after: float = 0.0) -> None:
-    """Let ranks notice that another one is gone: victims, whatever they print."""
-    node = script.world.node_of(lost)
-    address = script.world.address(node)
+def job_aborted(script: Script, why: str = "") -> None:
+    """Let srun end its step, where there is an srun."""
+    if script.launcher not in {"srun", "torchrun"}:
+        return
+    script.launch(
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", after=1.0
+    )
+    script.launch(
+        f"slurmstepd: error: *** STEP {script.world.job_id}.0 ON {script.world.nodes[0]} CANCELLED AT "
+        f"{clock('%Y-%m-%dT%H:%M:%S')}{why} ***",
+        after=1.2,
+    )
+    script.wait(4)
+
+
+def node_failure(script: Script, node: str, *, after: float = 0.0) -> None:
+    """Let the launcher say that it has lost a node."""
+    known = f"srun: error: Node failure on {node}"
+    other = {
+        "mpirun": f"prterun: lost connection to daemon on node {node}; treating the node as failed",
+        "deepspeed": f"pdsh@{script.world.nodes[0]}: {node}: mcmd: xpoll: protocol failure, no route to host",
+        "flux": f"flux-broker: {node} (rank {script.world.nodes.index(node)}) is lost: heartbeat overdue",
+        "supervisor": f"supervisor: host {node} does not answer any more, its workers are lost",
+    }
+    text = other.get(script.launcher, known)
+    script.launch(text, roots=(0,), tells={"node"}, after=after)
+
+
+def peers_lost(
+    script: Script, ranks: Iterable[int], *, lost: int | None, after: float = 0.0
+) -> None:
+    """Let ranks notice that another one is gone: victims, whatever they print.
+
+    Without `lost` each of them has lost somebody else.
+    """
+    world = script.world
     known = [
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils."
         "hpp:317, remote process exited or there was a network error, NCCL version 2.21.5\n"
         "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting "
         "prematurely.",
         "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer "
-        f"[{address}]:41820",
+        "[PEER]:41820",
         "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. "
         "Did the remote server shutdown or crash?",
     ]
@@ -121,9 +173,10 @@ def peers_lost(script: Script, ranks: Iterable[int], *, lost: int, after: float 
     chosen = list(ranks)
     spread = script.rng.uniform(0.2, 4.0)
     for rank in chosen:
+        peer = script.rng.randrange(world.ranks) if lost is None else lost
         script.exception(
             rank,
-            error,
+            error.replace("PEER", world.address(world.node_of(peer))),
             frames=(
                 ("/workspace/train.py", 318, "<module>", "main(parse_args())"),
                 ("/workspace/engine.py", 92, "step", "grads = self.reducer.wait()"),
@@ -160,9 +213,9 @@ def _srun(script: Script, first: int, code: int, tells: frozenset[str]) -> None:
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
         after=0.5,
     )
-    stamp = f"{world.clock(script.now + 1):%Y-%m-%dT%H:%M:%S}"
     script.launch(
-        f"slurmstepd: error: *** STEP {world.job_id}.0 ON {world.nodes[0]} CANCELLED AT {stamp} ***",
+        f"slurmstepd: error: *** STEP {world.job_id}.0 ON {world.nodes[0]} CANCELLED AT "
+        f"{clock('%Y-%m-%dT%H:%M:%S')} ***",
         after=1.0,
     )
     rest = ",".join(
@@ -177,7 +230,7 @@ def _srun(script: Script, first: int, code: int, tells: frozenset[str]) -> None:
 def _torchrun(script: Script, first: int, code: int, tells: frozenset[str]) -> None:
     world = script.world
     node, local, pid = world.node_of(first), world.local(first), world.pid(first)
-    at = f"{world.clock(script.now, node):%Y-%m-%d_%H:%M:%S}"
+    at = clock("%Y-%m-%d_%H:%M:%S")
     log = "torch/distributed/elastic/multiprocessing/api.py"
     for other in world.ranks_of(node):
         if other != first:
@@ -261,7 +314,7 @@ def _mpirun(script: Script, first: int, code: int, tells: frozenset[str]) -> Non
 def _deepspeed(script: Script, first: int, code: int, tells: frozenset[str]) -> None:
     world = script.world
     node = world.node_of(first)
-    at = f"{world.clock(script.now, node):%Y-%m-%d %H:%M:%S},417"
+    at = clock("%Y-%m-%d %H:%M:%S,417")
     for rank in world.ranks_of(node):
         script.launch(
             f"{node}: [{at}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {world.pid(rank)}",

@@ -1,4 +1,4 @@
-"""What every episode begins with: the launch, the ranks' places, steps, and harmless noise."""
+"""What every episode begins with: the launch, the ranks' places, steps, and noise between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_PLACED = 256
 def launch(script: Script) -> None:
     """Print the job's head: nodes, world size, and from where each rank runs."""
     world, rng = script.world, script.rng
-    if rng.random() < 0.7:
+    if rng.random() < 0.5:
         script.launch(_header(script), level=INFO, lists_nodes=True)
     if script.launcher == "torchrun":
         for node in world.nodes[:32]:
@@ -21,7 +21,7 @@ def launch(script: Script) -> None:
                 node, "W torch/distributed/run.py:793] OMP_NUM_THREADS is set to 1", level=WARNING
             )
     script.wait(2, 9)
-    if rng.random() < 0.6:
+    if rng.random() < 0.5:
         _places(script)
     script.wait(5, 40)
 
@@ -140,60 +140,3 @@ def noise(script: Script) -> None:
         )
     )
     script.rank(rng.choice((0, 0, world.ranks - 1)), text, level=rng.choice((INFO, WARNING)))
-
-
-def calm_nodes(script: Script, *busy: str) -> None:
-    """Let kernels of some nodes say what kernels say anyway, over the time of the episode."""
-    world, rng = script.world, script.rng
-    nodes = list(dict.fromkeys([*busy, *rng.sample(world.nodes, min(3, len(world.nodes)))]))
-    end = script.now
-    for node in nodes:
-        for _ in range(rng.randrange(3, 9)):
-            script.kernel(node, _calm(script), after=rng.uniform(0, end) - end, tells=())
-        script.daemon(
-            node,
-            f"slurmd[3391]: launch task StepId={world.job_id}.0 request from UID:20031 GID:20031 "
-            "HOST:10.12.0.2 PORT:41230",
-            after=rng.uniform(0.2, 1.5) - end,
-            tells=(),
-        )
-
-
-def _calm(script: Script) -> str:
-    rng = script.rng
-    n = rng.randrange(100, 999)
-    return rng.choice(
-        (
-            f'audit: type=1400 audit(17{n}00000.{n}:{n}): apparmor="ALLOWED" operation="open"',
-            "perf: interrupt took too long (2513 > 2500), lowering kernel.perf_event_max_sample_rate to 79000",
-            f"EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (page:0x{n}a offset:0x0)",
-            "nvidia-uvm: Loaded the UVM driver, major device number 508.",
-            "TCP: request_sock_TCP: Possible SYN flooding on port 29500. Sending cookies.",
-            f"python[{n}]: memfd_create() called without MFD_EXEC or MFD_NOEXEC_SEAL set",
-            "mlx5_core 0000:5e:00.0 ens1f0np0: Link up",
-            "EXT4-fs (nvme0n1p2): mounted filesystem with ordered data mode. Quota mode: none.",
-            "process 'bin/nvidia-smi' launched with executable stack",
-        )
-    )
-
-
-def controller_noise(script: Script) -> None:
-    """Let slurmctld write of other jobs and other nodes, some of which fail."""
-    world, rng = script.world, script.rng
-    spare, other = rng.choice(world.spare_nodes), world.job_id + rng.randrange(1, 40)
-    end = script.now
-    for text in (
-        f"sched: Allocate JobId={other} NodeList={spare} #CPUs=96 Partition=gpu",
-        f"_job_complete: JobId={other} WEXITSTATUS 1",
-        f"_job_complete: JobId={other} done",
-        f"Node {spare} now responding",
-        f"error: Nodes {spare} not responding",
-        f"_slurm_rpc_submit_batch_job: JobId={other + 1} InitPrio=4294901 usec=611",
-    ):
-        script.controller(text, after=rng.uniform(0, end) - end, level=INFO)
-    script.controller(
-        f"sched/backfill: _start_job: Started JobId={world.job_id} in gpu on {world.hostlist()}",
-        after=-end,
-        level=INFO,
-        lists_nodes=True,
-    )

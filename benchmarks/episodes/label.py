@@ -27,8 +27,8 @@ class Label:
     harmless
         Names that are no mistake: of the place where the cause was printed, and the true culprit
         where the lines hardly tell it.
-    may_exclude
-        Whether leaving out `node` is right. Any other node never is.
+    excludable
+        Nodes that it is right to leave out. Any other never is.
     nodes, ranks
         How large it was.
     variations
@@ -44,7 +44,7 @@ class Label:
     rank: int | None
     roots: tuple[Place, ...]
     harmless: frozenset[str]
-    may_exclude: bool
+    excludable: frozenset[str]
     nodes: int
     ranks: int
     variations: tuple[str, ...] = ()

@@ -20,6 +20,8 @@ _NEW_SHARE = 0.7
 """Of the held-out episodes, how many have new prefixes, and how many new wordings."""
 _CUT_SHARE = 0.12
 _LATE_SHARE = 0.25
+_TORN_SHARE = 0.1
+_INTERLEAVED_SHARE = 0.4
 _UNMARKED_SHARE = 0.12
 
 
@@ -28,7 +30,7 @@ def wants_new(rng: Random) -> bool:
     return rng.random() < _NEW_SHARE
 
 
-def draw_layout(rng: Random, world: World, *, new: bool) -> Layout:
+def draw_layout(rng: Random, world: World, launcher: str, *, new: bool) -> Layout:
     """Draw how it is written; with `new`, in forms that no reader of prefixes was written for."""
     kinds = [ONE] * 5 + [TWO] * 2
     if world.ranks <= MAX_RANK_FILES:
@@ -41,7 +43,7 @@ def draw_layout(rng: Random, world: World, *, new: bool) -> Layout:
     return Layout(
         files=files,
         known=not new,
-        style=_style(rng, files, new=new),
+        style=_style(rng, files, launcher, new=new),
         system=system,
         known_controller=not new or rng.random() < 0.5,
         unmarked_hours=rng.choice((-7, -5, 1, 2, 8))
@@ -49,12 +51,15 @@ def draw_layout(rng: Random, world: World, *, new: bool) -> Layout:
         else 0,
         cut_start=rng.random() < _CUT_SHARE,
         cut_end=rng.random() < _CUT_SHARE,
+        interleaved=rng.random() < _INTERLEAVED_SHARE,
+        torn=rng.random() < _TORN_SHARE,
         late_culprit=rng.random() < _LATE_SHARE,
         naming=rng.randrange(60),
     )
 
 
-def _style(rng: Random, files: str, *, new: bool) -> Style:
+def _style(rng: Random, files: str, launcher: str, *, new: bool) -> Style:
     if files == PER_RANK:
         return rng.choice((PLAIN, PLAIN, CLOCKED))
-    return rng.choice(OTHER_STYLES if new else KNOWN_STYLES)
+    styles = OTHER_STYLES if new else KNOWN_STYLES
+    return rng.choice([style for style in styles if style.fits(launcher)])

@@ -86,7 +86,7 @@ class Score:
             self.tallies[question].add(label.episode, right=right)
         if label.is_workload and answer.excluded:
             self.workload_excluded.append(label.episode)
-        elif set(answer.excluded) - ({label.node} if label.may_exclude else set()):
+        elif not set(answer.excluded) <= label.excludable:
             self.others_excluded.append(label.episode)
         if label.node is None and label.rank is None:
             self.nobody += 1

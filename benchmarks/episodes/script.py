@@ -18,6 +18,11 @@ IF_PREFIXED = "rank, if prefixed"
 """A record tells of the culprit's rank by who prints it and who doesn't: prefixes must say who."""
 
 
+def clock(form: str) -> str:
+    """Return a place in a text where the clock of its host stands, in the form of `strftime`."""
+    return f"\x02{form}\x03"
+
+
 class Source(Enum):
     """Who writes a record."""
 
@@ -39,8 +44,10 @@ class Record:
     `node` is empty and `rank` -1 where it is none's.
 
     `at` is the true time in seconds after the start, `late` by how much later it reaches the file.
-    `root` says which of its lines names the cause, null when none. `tells` is what the text itself
-    says of the culprit: ``node`` and ``rank``. `places` is the rank whose node the text tells.
+    `roots` are those of its lines that name the cause, from either end. `tells` is what the text itself
+    says of the culprit: ``node`` and ``rank``. `places` is the rank whose node the text tells;
+    `lists_nodes` is whether it lists all nodes; `raw` text has no logger's clock; `dated_only`
+    would mislead where lines have no date.
     """
 
     at: float
@@ -50,11 +57,12 @@ class Record:
     text: str
     level: str = ERROR
     late: float = 0.0
-    root: int | None = None
+    roots: tuple[int, ...] = ()
     tells: frozenset[str] = frozenset()
     places: int | None = None
     lists_nodes: bool = False
     raw: bool = False
+    dated_only: bool = False
 
 
 @dataclass(slots=True)
@@ -62,7 +70,8 @@ class Truth:
     """What really happened; the generator turns it into what the lines can tell.
 
     `also_ranks` print or are named by the line of the cause though they did nothing: to say where
-    it was printed is no accusation.
+    it was printed is no accusation. `also_nodes` failed just as `node` did,
+    and `also_names` are no nodes of the job: a storage server, say.
     """
 
     kinds: tuple[str, ...] = ("crash",)
@@ -71,6 +80,8 @@ class Truth:
     rank: int | None = None
     may_exclude: bool = False
     also_ranks: tuple[int, ...] = ()
+    also_nodes: tuple[str, ...] = ()
+    also_names: tuple[str, ...] = ()
     state: str = "FAILED"
     exit_code: str = "1:0"
 
@@ -92,7 +103,6 @@ class Script:
     records: list[Record] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
     no_cut: bool = False
-    prints_first: set[int] = field(default_factory=set)
 
     def wait(self, low: float, high: float | None = None) -> float:
         """Let time pass."""
@@ -114,7 +124,7 @@ class Script:
         after: float = 0.0,
         late: float = 0.0,
         level: str = ERROR,
-        root: int | None = None,
+        roots: tuple[int, ...] = (),
         tells: Iterable[str] = (),
         places: int | None = None,
         raw: bool = False,
@@ -129,7 +139,7 @@ class Script:
                 text,
                 level,
                 late,
-                root,
+                roots,
                 frozenset(tells),
                 places,
                 raw=raw,
@@ -181,7 +191,7 @@ class Script:
                 text(rank),
                 after=after + self.rng.uniform(0.0, spread),
                 raw=raw,
-                root=-1 if roots else None,
+                roots=(-1,) if roots else (),
             )
 
     def exception(
@@ -198,9 +208,8 @@ class Script:
         """Let a rank die of a Python exception; the exception's own line is the root, if asked."""
         body = traceback(frames or MAIN_FRAMES, error)
         at = len(body.split("\n")) - len(error.split("\n"))
-        self.rank(
-            rank, body, after=after, late=late, root=at if root else None, tells=tells, raw=True
-        )
+        roots = (at,) if root else ()
+        self.rank(rank, body, after=after, late=late, roots=roots, tells=tells, raw=True)
 
     def others(self, *but: int) -> list[int]:
         """All ranks except some."""

@@ -99,8 +99,13 @@ def _one(name: str) -> Callable[[str], str]:
     return lambda _node: name
 
 
+SYSLOG = SystemStyle("syslog", lambda n: f"syslog-{n}.log", _syslog)
+KERNEL_ONLY = frozenset({"dmesg", "dmesg -T", "clush dmesg", "folder"})
+"""Styles of the kernel's own ring: daemons are not in it, they have a system log beside."""
+UNZONED = frozenset({"syslog", "dmesg -T", "clush dmesg", "folder"})
+"""Styles whose clocks name no zone."""
 KNOWN_SYSTEM = (
-    SystemStyle("syslog", lambda n: f"syslog-{n}.log", _syslog),
+    SYSLOG,
     SystemStyle("iso", lambda n: f"kern-{n}.log", _iso),
     SystemStyle("dmesg -T", lambda n: f"dmesg-{n}.log", _dmesg_t),
     SystemStyle("dmesg", lambda n: f"dmesg-{n}.log", _dmesg),
@@ -108,8 +113,8 @@ KNOWN_SYSTEM = (
 OTHER_SYSTEM = (
     SystemStyle("journal -o json", lambda n: f"journal-{n}.json", _journal_json),
     SystemStyle("rfc5424", _one("central-syslog.log"), _rfc5424),
-    SystemStyle("logfmt", _one("nodes.log"), _logfmt),
-    SystemStyle("loki", _one("loki-export.txt"), _loki),
+    SystemStyle("logfmt of units", _one("nodes.log"), _logfmt),
+    SystemStyle("loki export", _one("loki-export.txt"), _loki),
     SystemStyle("clush dmesg", _one("dmesg-all.txt"), _dshbak),
     SystemStyle("folder", lambda n: f"nodes/{n}/dmesg.txt", _dmesg_t),
     SystemStyle("iso, one file", _one("messages"), _iso),

@@ -1,7 +1,8 @@
 """How a line of a rank looks: the prefixes of launchers and loggers, and what they tell.
 
 `known` are those that `relume.ingest.grammar` was written for; the others print the same facts
-(which rank, which node, when) in other words.
+(which rank, which node, when) in other words. `mpirun_tag` is known, but its launcher's own words are
+not.
 """
 
 from __future__ import annotations
@@ -35,16 +36,28 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One way to write: its name, whether rules know it, what it tells, and how it is written."""
+    """One way to write: its name, whether rules know it, what it tells, and how it is written.
+
+    `launchers` are those under which a job can look so, all when empty; a `whole` message is in one
+    line, however many it had.
+    """
 
     name: str
     known: bool
     write: Write
     tells: frozenset[str] = frozenset()
+    launchers: frozenset[str] = frozenset()
+    whole: bool = False
+
+    def fits(self, launcher: str) -> bool:
+        """Whether a job of that launcher can look so: the label of `srun` is no rank under torchrun."""
+        return not self.launchers or launcher in self.launchers
 
 
-def _style(name: str, tells: str, write: Write, *, known: bool) -> Style:
-    return Style(name, known, write, frozenset(tells.split()))
+def _style(
+    name: str, tells: str, write: Write, *, known: bool, only: str = "", whole: bool = False
+) -> Style:
+    return Style(name, known, write, frozenset(tells.split()), frozenset(only.split()), whole)
 
 
 def _ms(clock: datetime, mark: str = ",") -> str:
@@ -57,14 +70,28 @@ def _json(**fields: object) -> str:
 
 KNOWN_STYLES = (
     _style("torch", "rank", lambda v, t: f"[rank{v.rank}]: {t}", known=True),
-    _style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True),
+    _style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True, only="srun"),
+    _style(
+        "srun_label_torch",
+        "rank",
+        lambda v, t: f"{v.world.nodes.index(v.node)}: [rank{v.rank}]: {t}",
+        known=True,
+        only="torchrun",
+    ),
     _style(
         "srun_label_clock",
         "rank",
         lambda v, t: f"{v.rank}: {_ms(v.clock)} {v.level} {t}",
         known=True,
+        only="srun",
     ),
-    _style("torchrun_local", "", lambda v, t: f"[default{v.world.local(v.rank)}]:{t}", known=True),
+    _style(
+        "torchrun_local",
+        "",
+        lambda v, t: f"[default{v.world.local(v.rank)}]:{t}",
+        known=True,
+        only="torchrun",
+    ),
     _style("lightning", "rank", lambda v, t: f"[rank: {v.rank}] {t}", known=True),
     _style(
         "clock_torch",
@@ -80,7 +107,6 @@ KNOWN_STYLES = (
         ),
         known=True,
     ),
-    _style("mpirun", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True),
     _style(
         "docker",
         "rank",
@@ -89,6 +115,9 @@ KNOWN_STYLES = (
     ),
 )
 OTHER_STYLES = (
+    _style(
+        "mpirun_tag", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True, only="mpirun"
+    ),
     _style("bare_bracket", "rank", lambda v, t: f"[{v.rank}]: {t}", known=False),
     _style("worker_bar", "rank", lambda v, t: f"worker-{v.rank} | {t}", known=False),
     _style(
@@ -99,6 +128,7 @@ OTHER_STYLES = (
             f"rank={v.rank} msg={orjson.dumps(t).decode()}"
         ),
         known=False,
+        whole=True,
     ),
     _style(
         "json_logger",
@@ -111,6 +141,7 @@ OTHER_STYLES = (
             message=t,
         ),
         known=False,
+        whole=True,
     ),
     _style(
         "json_shipper",
@@ -126,7 +157,7 @@ OTHER_STYLES = (
         known=False,
     ),
     _style(
-        "loki",
+        "loki labels",
         "rank node",
         lambda v, t: (
             f'{v.zoned:%Y-%m-%dT%H:%M:%S%z} {{job="{v.world.job_id}", node="{v.node}", '
@@ -167,12 +198,14 @@ OTHER_STYLES = (
         "rank node",
         lambda v, t: f"[prterun-{v.world.nodes[0]}-3921@1,{v.rank}][{v.node}]<stderr>: {t}",
         known=False,
+        only="mpirun",
     ),
     _style(
         "slurm_template",
         "rank node",
         lambda v, t: f"{v.world.job_id}.0 {v.node} task {v.rank:>4} | {t}",
         known=False,
+        only="srun",
     ),
     _style("angle", "rank", lambda v, t: f"<{v.rank}> {t}", known=False),
     _style(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from relume.benchmarks.episodes.stories import (
     hangs,
     hardware,
+    machine,
     memory,
     network,
     scheduler,
     startup,
     storage,
+    traps,
     workload,
 )
 from relume.benchmarks.episodes.stories.story import Story
@@ -25,5 +27,7 @@ STORIES: tuple[Story, ...] = (
     *workload.STORIES,
     *hangs.STORIES,
     *scheduler.STORIES,
+    *machine.STORIES,
+    *traps.STORIES,
 )
 """All of them, in a fixed order; the name of each seeds its episodes."""

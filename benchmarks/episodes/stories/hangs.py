@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts
-from relume.benchmarks.episodes.script import Script
+from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts, told_to_dump
+from relume.benchmarks.episodes.script import INFO, Script
 from relume.benchmarks.episodes.stories.story import Story, trains, truth
 
 
@@ -15,8 +15,14 @@ def _behind(s: Script) -> None:
     everyone = list(range(s.world.ranks))
     s.rng.shuffle(everyone)
     by = s.rng.randrange(1, 6)
-    timeouts(s, everyone, behind=lambda r: by if r == rank else 0)
-    taken_down(s, everyone)
+    if s.rng.random() < 0.5:
+        timeouts(s, everyone, behind=lambda r: by if r == rank else 0)
+        taken_down(s, everyone)
+    else:
+        others = s.others(rank)
+        timeouts(s, others)
+        told_to_dump(s, rank, first=others[-1], behind=by)
+        taken_down(s, others)
     ended(s, s.others(rank)[0], code=-6, pointer=False)
 
 
@@ -62,7 +68,7 @@ def _named(s: Script) -> None:
     s.rank(
         0,
         text,
-        root=-1,
+        roots=tuple(range(len(text.split("\n")))),
         tells={"rank"},
         raw=True,
     )
@@ -73,8 +79,13 @@ def _named(s: Script) -> None:
 
 def _subgroup(s: Script) -> None:
     """A group of few ranks waits for one of them; everybody else waits for that group."""
-    trains(s)
     world = s.world
+    s.rank(
+        0,
+        f"tensor parallel size: 4, pipeline parallel size: 1, data parallel size: {world.ranks // 4}",
+        level=INFO,
+    )
+    trains(s)
     rank = world.some_rank()
     truth(s, "hang crash", "unknown platform hardware workload", rank=rank)
     s.no_cut = True
@@ -103,7 +114,7 @@ def _subgroup(s: Script) -> None:
             f"[rank{member}]: {text}",
             after=s.rng.uniform(0, 1),
             raw=True,
-            root=-1,
+            roots=(0, -1),
             tells={"rank"},
         )
     s.wait(1, 2)
@@ -116,8 +127,10 @@ def _only_victims(s: Script) -> None:
     """The lines of the cause are lost: some ranks only say that others are gone."""
     trains(s)
     truth(s, "crash hang unknown", "unknown network platform")
-    ranks = s.rng.sample(range(s.world.ranks), s.world.ranks // 2)
-    peers_lost(s, ranks, lost=s.world.some_rank())
+    lost = s.world.some_rank()
+    ranks = s.rng.sample(s.others(lost), s.world.ranks // 2)
+    s.truth.also_ranks = (lost,)  # whom all have lost may be said
+    peers_lost(s, ranks, lost=lost)
     ended(s, ranks[0], code=1, pointer=False)
 
 
@@ -143,7 +156,7 @@ def _stuck_process(s: Script) -> None:
             ],
         ),
         raw=True,
-        root=0,
+        roots=(0,),
         tells={"rank"},
     )
     s.wait(2, 5)
@@ -172,7 +185,7 @@ def _lost_heartbeat(s: Script) -> None:
                 "as lost",
             ],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
     )
     gone = set(s.world.ranks_of(node))

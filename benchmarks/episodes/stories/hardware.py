@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from relume.benchmarks.episodes.endings import ended, peers_lost, timeouts
+from relume.benchmarks.episodes.endings import (
+    ended,
+    job_aborted,
+    node_failure,
+    peers_lost,
+    timeouts,
+)
 from relume.benchmarks.episodes.script import Script
 from relume.benchmarks.episodes.stories.story import Story, trains, truth, victims_wait
 
@@ -24,7 +30,7 @@ def _gpu_falls_off(s: Script) -> None:
             "driver stops using it",
         ],
     )
-    s.kernel(node, text, root=-1)
+    s.kernel(node, text, roots=(0, -1))
     s.wait(1, 4)
     if s.rng.random() < 0.7:
         s.exception(
@@ -61,7 +67,7 @@ def _double_bit_error(s: Script) -> None:
                 f"nvidia-gpu {pci}: uncorrectable memory error, 1 volatile, page retirement requested",
             ],
         ),
-        root=-1,
+        roots=(-1,),
     )
     s.kernel(node, f"NVRM: Xid (PCI:{pci}): 45, pid={pid}, name=python, Ch 00000008", after=0.2)
     s.wait(0.5, 2)
@@ -118,7 +124,7 @@ def _contained_error(s: Script) -> None:
                 f"NVRM: Xid (PCI:{pci} GPU-I:02): 94, pid={pid}, name=python, Contained: CE User Channel",
             ],
         ),
-        root=-1,
+        roots=(-1,),
     )
     s.wait(0.2, 1)
     s.exception(rank, "RuntimeError: CUDA error: uncorrectable ECC error encountered", root=True)
@@ -143,7 +149,7 @@ def _nvlink(s: Script) -> None:
                 f"nvidia {pci}: nvlink 5: training failed, link disabled after 3 fatal replays",
             ],
         ),
-        root=-1,
+        roots=(-1,),
     )
     s.wait(0.5, 2)
     mates = [r for r in s.world.ranks_of(node) if r != rank][:2]
@@ -179,7 +185,7 @@ def _gsp_timeout(s: Script) -> None:
                 "fault (cause:0x5)",
             ],
         ),
-        root=-1,
+        roots=(-1,),
     )
     others = s.others(rank)
     timeouts(s, others)
@@ -203,7 +209,7 @@ def _nvswitch(s: Script) -> None:
                 "nvidia-nvswitch3: fatal error on port 12, fabric partition taken down",
             ],
         ),
-        root=-1,
+        roots=(-1,),
     )
     s.wait(0.5, 2)
     for mate in s.world.ranks_of(node):
@@ -235,36 +241,18 @@ def _node_lost(s: Script) -> None:
                     f"error: {node}: lost contact for 300 s, node set to DOWN*",
                 ],
             ),
-            root=0,
+            roots=(0,),
             tells={"node"},
         )
         s.controller(
             f"Killing JobId={s.world.job_id} on failed node {node}",
             after=0.1,
-            root=0,
+            roots=(0,),
             tells={"node"},
         )
     if not has_controller or s.rng.random() < 0.7:
-        s.launch(
-            s.say(
-                [f"srun: error: Node failure on {node}"],
-                [
-                    f"prterun: lost connection to daemon on node {node}; treating the node as failed",
-                    f"supervisor: host {node} does not answer any more, its workers are lost",
-                ],
-            ),
-            root=0,
-            tells={"node"},
-            after=0.5,
-        )
-    s.launch("srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", after=1.0)
-    stamp = f"{s.world.clock(s.now + 1):%Y-%m-%dT%H:%M:%S}"
-    s.launch(
-        f"slurmstepd: error: *** STEP {s.world.job_id}.0 ON {s.world.nodes[0]} CANCELLED AT {stamp} "
-        "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
-        after=1.2,
-    )
-    s.wait(4)
+        node_failure(s, node, after=0.5)
+    job_aborted(s, " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")
 
 
 def _rebooted(s: Script) -> None:
@@ -284,7 +272,7 @@ def _rebooted(s: Script) -> None:
             "NMI: PCI system error (SERR) for reason b1 on CPU 0. Dazed and confused, halting",
         ],
     )
-    s.kernel(node, cause, root=0)
+    s.kernel(node, cause, roots=(0,))
     gone = set(s.world.ranks_of(node))
     s.wait(3, 15)
     peers_lost(s, [r for r in range(s.world.ranks) if r not in gone], lost=rank)
@@ -298,10 +286,10 @@ def _rebooted(s: Script) -> None:
                 f"validate_node_specs: Node {node} came back with a new boot time, jobs on it are lost"
             ],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
     )
-    s.launch(f"srun: error: Node failure on {node}", after=0.4, root=0, tells={"node"})
+    node_failure(s, node, after=0.4)
     s.wait(4)
 
 
@@ -320,14 +308,14 @@ def _power_supply(s: Script) -> None:
                 "ipmi-sel[7712]: Power Unit #0x77 | Power off/down | Asserted",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     gone = set(s.world.ranks_of(node))
     s.wait(1, 4)
     peers_lost(s, [r for r in range(s.world.ranks) if r not in gone], lost=rank)
     s.wait(60, 200)
-    s.controller(f"error: Nodes {node} not responding, setting DOWN", root=0, tells={"node"})
-    s.launch(f"srun: error: Node failure on {node}", after=0.4, root=0, tells={"node"})
+    s.controller(f"error: Nodes {node} not responding, setting DOWN", roots=(0,), tells={"node"})
+    node_failure(s, node, after=0.4)
     s.wait(4)
 
 
@@ -346,7 +334,7 @@ def _gpu_missing_at_start(s: Script) -> None:
                     f"NVRM: Xid (PCI:{pci}): 143, GPU initialization failure (0x1e)",
                 ],
             ),
-            root=0,
+            roots=(0,),
         )
     s.wait(0.3, 2)
     s.exception(

@@ -83,18 +83,18 @@ def _cgroup(s: Script) -> None:
                     f"job_{world.job_id}/step_0",
                 ],
             ),
-            root=0,
+            roots=(0,),
         )
     s.wait(0.5, 2)
     if s.launcher in {"srun", "torchrun"} and (not has_kernel or s.rng.random() < 0.7):
         s.launch(
             f"slurmstepd: error: Detected 1 oom_kill event in StepId={world.job_id}.0. Some of the step "
             "tasks have been OOM Killed.",
-            root=0,
+            roots=(0,),
         )
         s.launch(
             f"srun: error: {node}: task {rank}: Out Of Memory",
-            root=0,
+            roots=(0,),
             tells={"node", "rank"},
             after=0.3,
         )
@@ -104,7 +104,7 @@ def _cgroup(s: Script) -> None:
     if not has_kernel:
         s.launch(
             f"launcher: process {rank} on {node} was killed: memory limit of the job (192 GiB) reached",
-            root=0,
+            roots=(0,),
             tells={"node", "rank"},
         )
         s.used_new = True
@@ -126,21 +126,21 @@ def _foreign_hog(s: Script) -> None:
             ],
             ["node_exporter invoked oom-killer: gfp_mask=0x140dca, order=0, oom_score_adj=-999"],
         ),
-        root=0,
+        roots=(0,),
     )
     s.kernel(
         node,
         f"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,"
         f"task_memcg=/slurm/job_{s.world.job_id},task=python,pid={pid},uid=20031",
         after=0.1,
-        root=0,
+        roots=(0,),
     )
     s.kernel(
         node,
         f"Out of memory: Killed process {pid} (python) total-vm:91283741kB, anon-rss:81326592kB, "
         "file-rss:118212kB, shmem-rss:4123kB, UID:20031 pgtables:412312kB oom_score_adj:0",
         after=0.2,
-        root=0,
+        roots=(0,),
     )
     s.wait(0.5, 2)
     peers_lost(s, s.others(rank), lost=rank)
@@ -158,7 +158,7 @@ def _loader(s: Script) -> None:
             node,
             f"Memory cgroup out of memory: Killed process {pid} (pt_data_worker) total-vm:91283741kB, "
             "anon-rss:20132659kB, file-rss:18212kB, shmem-rss:912kB, UID:20031",
-            root=0,
+            roots=(0,),
         )
     s.wait(0.5, 1.5)
     s.exception(
@@ -183,7 +183,7 @@ def _shared_memory(s: Script) -> None:
     trains(s)
     rank = s.world.some_rank()
     pid = s.world.pid(rank) + 31
-    truth(s, "crash", "workload platform", rank=rank)
+    truth(s, "crash", "workload platform", also=(rank,))
     s.rank(
         rank,
         s.say(
@@ -195,7 +195,7 @@ def _shared_memory(s: Script) -> None:
                 "shared tensor pool: mapping 1.2 GiB in /dev/shm failed: bus error, segment is too small"
             ],
         ),
-        root=0,
+        roots=(0,),
         raw=True,
     )
     s.exception(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relume.benchmarks.episodes.endings import ended, peers_lost, taken_down, timeouts
-from relume.benchmarks.episodes.script import Script
+from relume.benchmarks.episodes.script import Script, clock
 from relume.benchmarks.episodes.stories.story import Story, trains, truth
 
 
@@ -26,7 +26,7 @@ def _link_down(s: Script) -> None:
                 f"efa 0000:{0x18 + nic:02x}:00.0: link lost, admin queue is not responding",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     s.wait(3, 12)
     _completions(s, rank, count=min(6, s.world.ranks - s.world.per_node), nic=nic)
@@ -43,9 +43,8 @@ def _completions(s: Script, rank: int, *, count: int, nic: int, roots: bool = Fa
     for peer in s.rng.sample(peers, count):
         host, pid, local = world.node_of(peer), world.pid(peer), world.local(peer)
         if words == "ucx":
-            at = world.clock(s.now, host).timestamp()
             text = (
-                f"[{at:.6f}] [{host}:{pid} :0] ib_mlx5_log.c:171  Transport retry count exceeded on "
+                f"[{clock('%s.%f')}] [{host}:{pid} :0] ib_mlx5_log.c:171  Transport retry count exceeded on "
                 f"mlx5_{nic}:1/IB (synd 0x15 vend 0x81 hw_synd 0/0) dest {node}"
             )
         elif words == "libfabric":
@@ -70,7 +69,7 @@ def _completions(s: Script, rank: int, *, count: int, nic: int, roots: bool = Fa
             text,
             after=s.rng.uniform(0, 3),
             raw=True,
-            root=0 if roots else None,
+            roots=(0,) if roots else (),
             tells={"node"} if roots else (),
         )
     s.wait(3, 5)
@@ -118,7 +117,7 @@ def _own_port(s: Script) -> None:
                 f"connections broken (last peer {peer})"
             ),
         }[fatal]
-        s.rank(rank, text, after=s.rng.uniform(0, 1), raw=True, root=0, tells={"node"})
+        s.rank(rank, text, after=s.rng.uniform(0, 1), raw=True, roots=(0,), tells={"node"})
     s.wait(2, 5)
     peers_lost(s, peers, lost=mine[0])
     ended(s, peers[0], code=1, pointer=False)
@@ -151,12 +150,12 @@ def _flap(s: Script) -> None:
                     ],
                 ),
                 after=after,
-                root=0,
+                roots=(0,),
                 tells=(),
             )
     s.wait(8, 20)
     everyone = list(range(s.world.ranks))
-    peers_lost(s, everyone, lost=s.world.some_rank())
+    peers_lost(s, everyone, lost=None)
     ended(s, 0, code=1, pointer=False)
 
 
@@ -184,7 +183,7 @@ def _ping(s: Script) -> None:
             ),
             after=s.rng.uniform(30, 34),
             raw=True,
-            root=0,
+            roots=(0,),
             tells={"node"},
         )
     s.wait(36, 40)

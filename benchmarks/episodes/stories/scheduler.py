@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from relume.benchmarks.episodes.script import WARNING, Script
+from relume.benchmarks.episodes.script import WARNING, Script, clock
 from relume.benchmarks.episodes.stories.story import Story, trains, truth
 
 
 def _killed_step(s: Script, why: str) -> str:
-    stamp = f"{s.world.clock(s.now):%Y-%m-%dT%H:%M:%S}"
-    return f"slurmstepd: error: *** JOB {s.world.job_id} ON {s.world.nodes[0]} CANCELLED AT {stamp}{why} ***"
+    at = clock("%Y-%m-%dT%H:%M:%S")
+    return f"slurmstepd: error: *** JOB {s.world.job_id} ON {s.world.nodes[0]} CANCELLED AT {at}{why} ***"
 
 
 def _signals(s: Script) -> None:
-    """Ranks are told to go and say so."""
-    s.wave(
-        range(s.world.ranks),
-        lambda r: s.rng.choice(
-            (
-                f"received SIGTERM, rank {r} leaves after this step",
-                "SignalException: Process got signal: 15",
+    """Processes are told to go, and some say so."""
+    if s.launcher == "torchrun":
+        for node in s.world.nodes:
+            s.agent(
+                node,
+                "W torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, "
+                "shutting down workers",
+                after=s.rng.uniform(0, 1),
+                level=WARNING,
             )
-        ),
-        spread=2,
-    )
+            pid = s.world.pid(s.world.ranks_of(node)[0]) - 50
+            s.agent(
+                node,
+                "Traceback (most recent call last):\n"
+                '  File "/opt/venv/bin/torchrun", line 8, in <module>\n'
+                "torch.distributed.elastic.multiprocessing.api.SignalException: Process "
+                f"{pid} got signal: 15",
+                after=s.rng.uniform(1, 2),
+                raw=True,
+            )
+    else:
+        s.wave(
+            range(s.world.ranks),
+            lambda r: f"received SIGTERM, rank {r} leaves after this step",
+            spread=2,
+        )
     s.wait(3)
 
 
@@ -39,7 +54,7 @@ def _time_limit(s: Script) -> None:
                 "PBS: job killed: walltime 86412 exceeded limit 86400",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     _signals(s)
 
@@ -56,7 +71,7 @@ def _preempted(s: Script) -> None:
                 f"kueue: workload job-{s.world.job_id} evicted: Preempted to accommodate a higher priority workload",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     _signals(s)
 
@@ -73,7 +88,7 @@ def _cancelled(s: Script) -> None:
                 "TERM_OWNER: job killed by owner.",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     s.launch(
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",

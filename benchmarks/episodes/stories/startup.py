@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relume.benchmarks.episodes.endings import ended, peers_lost
+from relume.benchmarks.episodes.endings import ended, job_aborted, peers_lost
 from relume.benchmarks.episodes.script import Script
 from relume.benchmarks.episodes.stories.story import Story, truth
 
@@ -170,16 +170,14 @@ def _credential(s: Script) -> None:
                 f"srun: error: Task launch for StepId={job}.0 failed on node {node}: Invalid job credential",
             ],
             [
-                f"prterun: unable to start the daemon on node {node}: ssh: Permission denied (publickey)",
-                f"supervisor: launch on {node} refused: clock of the host is 412 s off, credential rejected",
+                f"could not start the launch agent on {node}: ssh: Permission denied (publickey)",
+                f"launch on {node} refused: clock of the host is 412 s off, credential rejected",
             ],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
     )
-    s.launch("srun: error: Application launch failed: Unspecified error", after=0.3)
-    s.launch("srun: Job step aborted", after=0.6)
-    s.wait(4)
+    job_aborted(s)
 
 
 def _container(s: Script) -> None:
@@ -192,23 +190,24 @@ def _container(s: Script) -> None:
         s.launch(
             "slurmstepd: error: pyxis: failed to create container filesystem for image "
             "/images/train.sqsh",
-            root=0,
+            roots=(0,),
         )
         s.launch("slurmstepd: error: pyxis: printing enroot log file:", after=0.1)
-        s.launch("slurmstepd: error: pyxis:     [ERROR] No space left on device", after=0.1)
+        s.launch(
+            "slurmstepd: error: pyxis:     [ERROR] No space left on device", after=0.1, roots=(0,)
+        )
     else:
         s.used_new = True
         s.launch(
             f"apptainer: {node}: while creating overlay in /var/lib/apptainer: disk is full\n"
             f"{node}: FATAL: container creation failed",
-            root=0,
+            roots=(0,),
             tells={"node"},
         )
     s.launch(
         f"srun: error: {node}: task {first}: Exited with exit code 1", after=0.5, tells={"node"}
     )
-    s.launch("srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", after=0.8)
-    s.wait(4)
+    job_aborted(s)
 
 
 def _prolog(s: Script) -> None:
@@ -221,7 +220,7 @@ def _prolog(s: Script) -> None:
             [f"error: Prolog or job env setup failure on node {node}, draining the node"],
             [f"drain_nodes: node {node}: health check of the prolog failed: dcgm diag level 1"],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
     )
     s.launch(
@@ -231,12 +230,11 @@ def _prolog(s: Script) -> None:
             ],
             [f"srun: error: {node}: prolog exited with status 1, tasks were not started"],
         ),
-        root=0,
+        roots=(0,),
         tells={"node"},
         after=0.4,
     )
-    s.launch("srun: error: Application launch failed: Job prolog failed", after=0.6)
-    s.wait(4)
+    job_aborted(s)
 
 
 def _versions(s: Script) -> None:
@@ -258,7 +256,7 @@ def _versions(s: Script) -> None:
                 "refusing to start",
             ],
         ),
-        root=0,
+        roots=(0,),
         raw=True,
     )
     s.wait(0.5, 1)

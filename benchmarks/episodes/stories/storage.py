@@ -16,10 +16,15 @@ _LOAD = (
 )
 
 
+_SERVERS = ("10.1.0.20", "10.1.0.31", "10.1.0.23", "stor04", "storage03")
+"""Whoever names the server says what the lines say: it is no node of the job."""
+
+
 def _stall(s: Script) -> None:
     """A shared filesystem does not answer: every node says so, nobody is to blame."""
     trains(s)
     truth(s, "hang crash", "platform")
+    s.truth.also_names = _SERVERS
     nodes = s.rng.sample(s.world.nodes, max(2, min(len(s.world.nodes), 8)))
     words = s.say(
         [
@@ -34,7 +39,7 @@ def _stall(s: Script) -> None:
         ],
     )
     for node in nodes:
-        s.kernel(node, words, after=s.rng.uniform(0, 20), root=0, tells=())
+        s.kernel(node, words, after=s.rng.uniform(0, 20), roots=(0,), tells=())
     everyone = list(range(s.world.ranks))
     timeouts(s, s.rng.sample(everyone, max(2, len(everyone) * 3 // 4)), op="BROADCAST")
     ended(s, everyone[0], code=-6, pointer=False)
@@ -201,7 +206,7 @@ def _disk(s: Script) -> None:
                 "blk_update_request: critical medium error, dev sdb, sector 194822 op 0x0:(READ)",
             ],
         ),
-        root=0,
+        roots=(0,),
     )
     s.wait(1, 3)
     s.exception(

@@ -92,7 +92,7 @@ def _arguments(s: Script) -> None:
             rank,
             f"usage: train.py [-h] --config CONFIG [--seq-length N]\n{text}",
             after=s.rng.uniform(0, 2),
-            root=1,
+            roots=(1,),
             raw=True,
         )
     s.wait(2, 3)
@@ -129,8 +129,8 @@ def _nan(s: Script) -> None:
     truth(s, "numeric crash", "workload", also=(0,))
     text = s.say(
         [
-            f"RuntimeError: found NaN in local grad norm in backward pass before data-parallel communication "
-            f"collective. Device: {s.world.local(0)}, node: {s.world.nodes[0]}",
+            "RuntimeError: found NaN in local grad norm in backward pass before data-parallel communication "
+            "collective. Device: DEVICE, node: NODE",
             f"ValueError: Loss is NaN at step {last}, stopping training",
         ],
         [
@@ -140,12 +140,16 @@ def _nan(s: Script) -> None:
     )
     if s.rng.random() < 0.5:
         for rank in range(s.world.ranks):
-            s.exception(rank, text, after=s.rng.uniform(0, 1), root=True)
+            s.exception(rank, _placed(s, text, rank), after=s.rng.uniform(0, 1), root=True)
     else:
-        s.exception(0, text, root=True)
+        s.exception(0, _placed(s, text, 0), root=True)
         peers_lost(s, s.others(0), lost=0, after=1)
     s.wait(2, 3)
     ended(s, 0, code=1, pointer=False)
+
+
+def _placed(s: Script, text: str, rank: int) -> str:
+    return text.replace("DEVICE", str(s.world.local(rank))).replace("NODE", s.world.node_of(rank))
 
 
 def _assert(s: Script) -> None:
@@ -160,7 +164,7 @@ def _assert(s: Script) -> None:
             f"[{n % 32},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
             for n in range(4)
         ),
-        root=0,
+        roots=(0, 1, 2, 3),
         raw=True,
     )
     s.exception(
@@ -201,7 +205,7 @@ def _illegal_access(s: Script) -> None:
                     "2, TPC 1, SM 0): Out Of Range Address",
                 )
             ),
-            root=0,
+            roots=(0,),
         )
     s.wait(0.2, 20)
     s.exception(
@@ -234,7 +238,7 @@ def _segfault(s: Script) -> None:
         s.kernel(
             node,
             f"python[{pid}]: segfault at 0 ip 00007f2c1d0e sp 00007ffe1a error 4 in _tokenizer.so[7f2c1d+9000]",
-            root=0,
+            roots=(0,),
         )
     s.rank(
         rank,
@@ -246,7 +250,7 @@ def _segfault(s: Script) -> None:
             ],
         )
         + '\n\nThread 0x00007f2c (most recent call first):\n  File "/workspace/tokenizer.py", line 31 in encode',
-        root=0,
+        roots=(0,),
         raw=True,
         after=0.2,
     )
@@ -273,7 +277,7 @@ def _chained(s: Script) -> None:
         "    main(parse_args())\n"
         "RuntimeError: could not make a batch",
         after=0.01,
-        root=-1,
+        roots=(-1,),
         raw=True,
     )
     s.wait(1, 2)
@@ -303,7 +307,7 @@ def _branch(s: Script) -> None:
             ),
             after=600 + s.rng.uniform(0, 4),
             raw=True,
-            root=0,
+            roots=(0,),
         )
     s.wait(605, 606)
     ended(s, 0, code=-6, pointer=False)
