@@ -28,6 +28,9 @@ _WORDS = {
     "US": rf"(?P<clock>\d\d/\d\d/(?:\d{{4}}|\d\d) {_TIME})",
     "DAY": rf"(?P<clock>\d\d[-/]\d\d {_TIME}{_FRACTION})",
     "EPOCH": r"(?P<clock>1\d{9}\.\d{1,9})",
+    "WORD": r"[!-~]{1,128}",
+    "DATA": r"(?:-|(?:\[[^\]\n]{1,200}\]){1,4})",
+    "WEEKDAY": r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)",
     "TIME": rf"{_TIME}{_FRACTION}",
     "LEVEL": r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE)",
     "NODE": r"(?P<node>[A-Za-z0-9][\w.-]{0,252}+)",
@@ -71,6 +74,9 @@ BRACKETED = (
     r"\[{LEVEL}[ |,:]{1,6}{SOURCE}\]:? ?",
     r"\[{CODE}\]:? ?",
     r"\[(?:PID|pid|TID|tid)[ :=]{1,2}{PID}\] ?",
+    r"\[r(?P<rank>{RANK})(?:/\d{1,7})?\]:? ?",
+    r"\[(?P<rank>{RANK})\]<std(?:out|err)>: ?",  # Horovod
+    r"\[pod/[\w.-]{1,253}(?:/[\w.-]{1,63})?\] ?",  # kubectl logs --prefix
     r"\[titan\] ?",
     r"\[{TIME}\]:? ?",  # a time of day alone is no clock
     r"\[{HOSTLIKE}\] (?=\d{4}-)",  # ESPnet
@@ -100,11 +106,19 @@ WORDED = (
     r"(?:kern|user|daemon|syslog) {1,4}:[a-z]{3,6} {1,4}: ",  # dmesg -x
     r"kernel: ",
     r"{PLAIN_HOST}: ",
+    r"{HOSTLIKE}: (?=\[ {0,8}\d{1,9}\.\d{6}\] |\[{WEEKDAY} )",  # clush and pdsh of dmesg
+    r"{HOSTLIKE}/(?P<rank>{RANK})[>|] ?",
+    r"[a-z][a-z0-9-]{0,60}-\d{1,6} {1,8}\| ",  # docker compose
 )
 PARENTHESISED = (
+    r"\(r(?:ank)?[ :=]?(?P<rank>{RANK})(?:/\d{1,7})?\):? ?",
     r"\([^()\n]{1,100}?pid={PID}(?:, ?ip=(?P<node>[\d.]{7,15}+))?[^()\n]{0,60}+\) ?",  # Ray
 )
-ANGLED = (r"<\d{1,3}>(?:1 )?",)  # kernel and syslog priorities
+ANGLED = (
+    r"<\d{1,3}>1 (?:{ISO}|-) (?:{NODE}|-) {WORD} {WORD} {WORD} {DATA}(?: \ufeff?|$)",  # RFC 5424
+    r"<\d{1,3}>(?:1 )?",  # kernel and syslog priorities
+    r"<r(?:ank)?[ :=]?(?P<rank>{RANK})(?:/\d{1,7})?> ?",
+)
 
 # --- what loggers put between a clock and a message; elsewhere it may be the message itself ---
 
