@@ -78,6 +78,14 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "error-heavy",
+        "generated error lines that no rule knows: templates mined and lines diagnosed per "
+        "CPU-second",
+        "none",
+        "relume.benchmarks.error_heavy",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
