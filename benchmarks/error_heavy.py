@@ -6,6 +6,7 @@ import random
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -37,10 +38,42 @@ _BARS = {
 }
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _WORDS = (
-    "cannot failed lost refused broken stale missing invalid unexpected aborted "
-    "buffer queue shard replica loader socket stream handle tensor bucket mailbox window "
-    "while after before during from of for reading writing sending opening closing waiting"
-).split()
+    "cannot",
+    "failed",
+    "lost",
+    "refused",
+    "broken",
+    "stale",
+    "missing",
+    "invalid",
+    "unexpected",
+    "aborted",
+    "buffer",
+    "queue",
+    "shard",
+    "replica",
+    "loader",
+    "socket",
+    "stream",
+    "handle",
+    "tensor",
+    "bucket",
+    "mailbox",
+    "window",
+    "while",
+    "after",
+    "before",
+    "during",
+    "from",
+    "of",
+    "for",
+    "reading",
+    "writing",
+    "sending",
+    "opening",
+    "closing",
+    "waiting",
+)
 
 
 def run(data: Path | None, *, quick: bool = False) -> BenchResult:
@@ -55,7 +88,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     made = {name: "\n".join(islice(make(), lines)).encode() for name, make in makers.items()}
     rates, found, last = {}, 0, Usage(0, 0, 0)
     for name, text in made.items():
-        usages = [measured(lambda text=text: _mine(text)) for _ in range(rounds)]
+        usages = [measured(partial(_mine, text)) for _ in range(rounds)]
         rates[f"{name}_lines_per_cpu_second"] = _rate([one for _, one in usages], lines)
         found, last = found or len(usages[-1][0]), usages[-1][1]
     diagnosed = _diagnosed(made, lines, rounds)
@@ -161,10 +194,8 @@ def _diagnosed(made: dict[str, bytes], lines: int, rounds: int) -> dict[str, int
             path = Path(work) / f"{name}.log"
             path.write_bytes(text)
             attempts = list(find_attempts([path]))
-            usages = [
-                measured(lambda: analyzer.diagnose_all(attempts))[1]  # noqa: B023 - called at once
-                for _ in range(rounds)
-            ]
+            diagnose = partial(analyzer.diagnose_all, attempts)
+            usages = [measured(diagnose)[1] for _ in range(rounds)]
             rates[f"diagnosed_{name}_lines_per_cpu_second"] = _rate(usages, lines)
     return rates
 

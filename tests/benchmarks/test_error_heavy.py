@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from relume.benchmarks import error_heavy
 from relume.benchmarks.result import read, store
 from relume.models.templates.drain import Drain
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_lines_of_200_templates_differ_from_each_other() -> None:
