@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
@@ -19,10 +20,14 @@ from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.diagnosis.unexplained import is_unexplained
 from relume.models.signatures.hit import Hit
+from relume.models.templates.familiar import NOTHING, Familiar
+from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
+from relume.serve.unrecognised import Unmatched
 from relume.verdict import Verdict
 
 
@@ -41,13 +46,16 @@ class AttemptAnalysis:
         files: Sequence[str],
         *,
         scanner: Scanner,
+        familiar: Familiar = NOTHING,
     ) -> None:
-        self._engine, self._plan, self._matcher, catalogue = scanner
-        self._raised = catalogue.by_id.get(RAISED_RULE)
+        self._engine, self._plan, self._matcher, self._catalogue = scanner
+        self._raised = self._catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
+        self._kept = KeptLines()
+        self._unmatched = Unmatched(self._kept, self._tails, scanner, familiar)
         self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
         self._shows_failure: bool | None = None
         self.new_steps = 0
@@ -61,15 +69,20 @@ class AttemptAnalysis:
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)
+        steps: list[Span] = []
         for start, end, patterns in self._engine.scan(data):
             self._take_raised(raised, block, parser, start)
             text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
+            before = self.new_steps
             if self._take(line, patterns):
                 for place in self._tracebacks.follow(block, end + 1, parser, line):
                     heapq.heappush(raised, place)
+            if self.new_steps > before:
+                steps.append((start, end))
         self._take_raised(raised, block, parser, len(data))
         self._tails.add(block, parser)
+        self._kept.add(block, steps)
 
     @property
     def open_phase(self) -> Phase | None:
@@ -94,7 +107,10 @@ class AttemptAnalysis:
         """
         if self._said is None or self._said[:2] != (settings, pace):
             episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
-            self._said = settings, pace, diagnose(episode, settings)
+            verdict = diagnose(episode, settings)
+            if is_unexplained(verdict, self._catalogue.by_id.get(verdict.rule or "")):
+                verdict = replace(verdict, unrecognised=self._unmatched.of(episode))
+            self._said = settings, pace, verdict
         return self._said[2]
 
     def shows_failure(self) -> bool:

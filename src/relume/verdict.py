@@ -93,6 +93,24 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Unrecognised:
+    """One line that no rule knows, shown because it is unusual. It proves nothing and blames nobody.
+
+    `line` is 0-based within `file`. `count` is how many lines like it were looked at,
+    `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
+    `event_time` is UTC microseconds, null if unknown.
+    """
+
+    file: str
+    line: int
+    text: str
+    count: int
+    lines_before_end: int
+    why: tuple[str, ...]
+    event_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The diagnosis of one attempt.
 
@@ -102,7 +120,8 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions.
+    have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
+    which nobody knows why it failed, or whether it did: the most unusual first.
     """
 
     attempt: str
@@ -123,3 +142,4 @@ class Verdict:
     why: tuple[str, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+    unrecognised: tuple[Unrecognised, ...] = ()

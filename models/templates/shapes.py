@@ -1,0 +1,96 @@
+"""What a line looks like that no rule knows: a failure, a trouble, part of a stack, anything else.
+
+Words are a weak sign: programs print *error* while all is well. So they only order what is unusual
+by other signs, and never make a cause.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import Final
+
+MAX_CHARACTERS: Final = 400
+"""How much of a message is looked at."""
+
+
+class Shape(IntEnum):
+    """What a line looks like, the more telling ones higher."""
+
+    FRAME = 0
+    """Part of a stack or a table, a ruler, a command that a shell echoes."""
+    PLAIN = 1
+    TROUBLE = 2
+    """Warns, or has a word for what goes wrong."""
+    FAILURE = 3
+    """Says of itself that it is an error, or names an exception."""
+
+
+_FRAME: Final = re.compile(
+    r'\s*(?:File ".*", line \d|at [\w$.<>]+\(|frame #|#\d+[: ]|\d+: 0x[0-9a-f]|[\^~| ]+$|\++ |[│❱╭╰])'
+    r"|Traceback \(most recent call last\)|\s+raise \w"
+    r"|.{0,120}(?:\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?|\[0x[0-9a-f]+\])"
+    r"|(?:R[A-Z\d]{2}|[A-Z]{2}): ?[0-9a-f]{4,16}[: ]"  # registers
+)
+_INDENTED: Final = re.compile(r"(?: {4,}|\t)\S")
+_LETTERS: Final = re.compile(r"[A-Za-z]{2}")
+_FAILURE_PARTS: Final = (
+    "rror", "RROR", "xception", "ailure", "ault", "FATAL", "atal", "FAIL", "CRITICAL", "ritical",
+    "SEVERE", "PANIC", "anic", "EMERG", "ALERT", "terminate called", "what():", "ssert",
+)  # fmt: skip
+"""One of them is in every line that `_FAILURE` finds: looking for them is much cheaper."""
+_FAILURE: Final = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|EMERG|ALERT|FAILURE|FAILED)\b"
+    r"|\b(?:[Ee]rror|[Ff]atal|[Pp]anic|[Ee]xception|[Cc]ritical)\b(?: in \w+)?\s?[:!(\[]"
+    r"|\w(?:Error|Exception|Failure|Fault)\b"
+    r"|\bterminate called\b|\bwhat\(\):|\bpanicked at\b|\b[Aa]ssert(?:ion)? .{0,80}fail"
+)
+_GLOG: Final = re.compile(r"([EFW])\d{4} ")
+_WORD: Final = re.compile(r"[a-z][a-z'’]+")
+_TROUBLE_WORDS: Final = frozenset(
+    "warn warning error errors err fail fails failed failure failing fatal fatally exception "
+    "cannot can't cant couldn't unable won't isn't doesn't didn't refused refusing rejected "
+    "denied forbidden abort aborted aborting aborts kill killed killing died dead lost gone "
+    "timeout timedout expired exceeded exceeds overflow overflowed exhausted full unreachable "
+    "unavailable unknown unexpected unexpectedly invalid illegal bad corrupt corrupted corruption "
+    "damaged broken mismatch mismatched missing inconsistent divergent stale stuck hang hangs hung "
+    "blocked stalled frozen deadlock closed disconnect disconnected terminated terminating crash "
+    "crashed dumped fault faulted sigterm sigkill sigsegv sigabrt sigbus evicted revoked"
+    .split()  # noqa: SIM905 - a list of words is read more easily than a list of strings
+)  # fmt: skip
+_TROUBLE_PHRASES: Final = (
+    "timed out", "time out", "out of", "no space", "no such", "not found", "not exist",
+    "not responding", "not reachable", "not available", "not supported", "not permitted",
+    "not allowed", "not ready", "could not", "did not", "does not", "gave up", "giving up",
+    "reset by", "too many", "too large",
+)  # fmt: skip
+
+
+def shape_of(message: str) -> Shape:
+    """Return what a message, the text after all prefixes, looks like. Never raises; linear.
+
+    Examples
+    --------
+    >>> [shape_of(text).name for text in ("shard 3: checksum mismatch", "step 3", "ERROR: gone")]
+    ['TROUBLE', 'PLAIN', 'FAILURE']
+    """
+    text = message[:MAX_CHARACTERS]
+    if _FRAME.match(text) or not _LETTERS.search(text):
+        return Shape.FRAME
+    glog = _GLOG.match(text)
+    if is_failure(text) or (glog is not None and glog[1] != "W"):
+        return Shape.FAILURE
+    if glog is not None or _is_trouble(text.lower()):
+        return Shape.TROUBLE
+    return Shape.FRAME if _INDENTED.match(text) else Shape.PLAIN
+
+
+def is_failure(text: str) -> bool:
+    """Whether a text says of itself that it is an error, or names an exception. Cheap."""
+    return any(part in text for part in _FAILURE_PARTS) and _FAILURE.search(text) is not None
+
+
+def _is_trouble(text: str) -> bool:
+    return not _TROUBLE_WORDS.isdisjoint(_WORD.findall(text)) or any(
+        phrase in text for phrase in _TROUBLE_PHRASES
+    )
