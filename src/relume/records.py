@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relume.verdict import Evidence, Locator, Mention, Verdict
+from relume.verdict import Evidence, Locator, Mention, Unrecognised, Verdict
 
 SCHEMA_VERSION = 1
 """Version of every JSON document that Relume prints."""
@@ -51,6 +51,7 @@ def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
         "missing_evidence": list(verdict.missing_evidence),
         "rule": verdict.rule,
         "why": list(verdict.why),
+        "unrecognised": [_unrecognised(u, with_files=with_files) for u in verdict.unrecognised],
     }
     if with_files:
         body["root_cause_file"] = verdict.root_file
@@ -71,3 +72,15 @@ def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
         "text": evidence.text,
     }
     return record | {"file": evidence.file} if with_files else record
+
+
+def _unrecognised(line: Unrecognised, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "line": line.line,
+        "text": line.text,
+        "count": line.count,
+        "lines_before_end": line.lines_before_end,
+        "why": list(line.why),
+        "event_time": line.event_time,
+    }
+    return record | {"file": line.file} if with_files else record
