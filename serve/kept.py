@@ -1,8 +1,8 @@
 """Lines that are kept of each log of an attempt, to tell what is usual in it from what is not.
 
-Beside the ends of the logs (`relume.serve.tails`): the start, a small window every now and then, and
-what came after each of the last steps. The same however a log was cut into blocks. Keeping costs
-next to nothing: no line is read before somebody asks.
+Beside the ends of the logs (`relume.serve.tails`): the start, a small window every now and then,
+and what came after each of the last steps. The same however a log was cut into blocks. Keeping
+costs next to nothing: no line is read before somebody asks.
 """
 
 from __future__ import annotations
@@ -16,21 +16,35 @@ from typing import NamedTuple, TypeAlias
 from relume.ingest.blocks import Block
 from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER
 
-HEAD_BYTES = 64 * 1024
-"""The start of each log, where most kinds of its lines come for the first time."""
-WINDOW_BYTES = 4 * 1024
-WINDOW_STRIDE = 1 << 20
-"""So far from each other are windows at first; twice as far whenever there are too many."""
-MAX_WINDOWS = 8
-LATE_BYTES = 16 * 1024
-"""What is kept after each of the last steps: a failure begins there, and may go on for long."""
-MAX_LOGS = 32
-"""Logs of which lines are kept; those of further ranks are like them."""
 MAX_TEXT = 2048
 """Bytes kept of one line."""
 
 Span: TypeAlias = tuple[int, int]
 """Where a line begins and ends in the data of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBounds:
+    """How much is kept, some 300 KiB of a log in memory.
+
+    Attributes
+    ----------
+    head_bytes
+        The start of each log, where most kinds of its lines come for the first time.
+    window_bytes, window_stride, max_windows
+        A window every `window_stride` bytes; whenever there are too many, twice as far apart.
+    late_bytes
+        What is kept after each of the last steps: a failure begins there, and may go on for long.
+    max_logs
+        Logs of which lines are kept; those of further ranks are like them.
+    """
+
+    head_bytes: int = 64 * 1024
+    window_bytes: int = 4 * 1024
+    window_stride: int = 1 << 20
+    max_windows: int = 8
+    late_bytes: int = 16 * 1024
+    max_logs: int = 32
 
 
 class KeptLine(NamedTuple):
@@ -71,16 +85,17 @@ class _Added(NamedTuple):
     offset: int
 
 
-@dataclass(slots=True)
 class _Log:
     """What is kept of one log."""
 
-    head: _Part = field(default_factory=lambda: _Part(0, HEAD_BYTES, numbered=True))
-    windows: dict[int, _Part] = field(default_factory=dict)
-    size: int = 0
-    _stride: int = WINDOW_STRIDE
-    _late: deque[_Part] = field(default_factory=lambda: deque(maxlen=ADVANCES_TO_RECOVER))
-    _pending: _Added | None = None
+    def __init__(self, bounds: KeptBounds) -> None:
+        self.head = _Part(0, bounds.head_bytes, numbered=True)
+        self.windows: dict[int, _Part] = {}
+        self.size = 0
+        self._bounds = bounds
+        self._stride = bounds.window_stride
+        self._late: deque[_Part] = deque(maxlen=ADVANCES_TO_RECOVER)
+        self._pending: _Added | None = None
 
     def add(self, block: Block, steps: Sequence[Span]) -> None:
         """Take the next block; `steps` are the lines in it that show new steps."""
@@ -116,7 +131,7 @@ class _Log:
             if self._late:
                 self._late[-1].take(added.block, (begin, start), added.offset)
             begin = end + 1
-            self._late.append(_Part(added.offset + begin, LATE_BYTES, numbered=True))
+            self._late.append(_Part(added.offset + begin, self._bounds.late_bytes, numbered=True))
         if self._late:
             self._late[-1].take(added.block, (begin, len(added.block.data)), added.offset)
 
@@ -126,15 +141,15 @@ class _Log:
         at = max(self.size // self._stride, 1) * self._stride
         while at < self.size + len(data):
             begin = _line_start(data, at - self.size)
-            end = _line_start(data, at + WINDOW_BYTES - self.size)
+            end = _line_start(data, at + self._bounds.window_bytes - self.size)
             if begin < end and (window := self._window(at)) is not None:
                 window.take(block, (begin, end), self.size)
             at = (at // self._stride + 1) * self._stride
 
     def _window(self, at: int) -> _Part | None:
         if at not in self.windows:
-            self.windows[at] = _Part(at, 2 * WINDOW_BYTES, numbered=False)
-            if len(self.windows) > MAX_WINDOWS:
+            self.windows[at] = _Part(at, 2 * self._bounds.window_bytes, numbered=False)
+            if len(self.windows) > self._bounds.max_windows:
                 self._stride *= 2
                 self.windows = {a: w for a, w in self.windows.items() if a % self._stride == 0}
         return self.windows.get(at)
@@ -148,25 +163,28 @@ def _line_start(data: bytes, place: int) -> int:
 
 
 class KeptLines:
-    """What is kept of all logs of an attempt. Bounded: some 300 KiB for each of `MAX_LOGS` logs."""
+    """What is kept of all logs of an attempt."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: KeptBounds | None = None) -> None:
+        self._bounds = bounds or KeptBounds()
         self._logs: dict[str, _Log] = {}
 
     def add(self, block: Block, steps: Sequence[Span]) -> None:
         """Take the next block of its log; `steps` are the lines in it that show new steps."""
         log = self._logs.get(block.file)
         if log is None:
-            if len(self._logs) >= MAX_LOGS:
+            if len(self._logs) >= self._bounds.max_logs:
                 return
-            log = self._logs[block.file] = _Log()
+            log = self._logs[block.file] = _Log(self._bounds)
         log.add(block, steps)
 
     def late(self, file: str) -> list[tuple[int, bytes]] | None:
         """Return what came after the last steps of a log, numbered; null for one without steps."""
         log = self._logs.get(file)
         parts = None if log is None else log.late()
-        return parts and [(line.number or 0, line.raw) for part in parts for line in part.lines]
+        if parts is None:
+            return None
+        return [(line.number or 0, line.raw) for part in parts for line in part.lines]
 
     def head(self, file: str) -> list[tuple[int, bytes]]:
         """Return what a log begins with, numbered."""
@@ -174,7 +192,7 @@ class KeptLines:
         return [] if log is None else [(line.number or 0, line.raw) for line in log.head.lines]
 
     def earlier(self, file: str, end_bytes: int) -> Iterator[bytes]:
-        """Yield lines of a log from before its last steps; without steps, before its `end_bytes`."""
+        """Yield lines of a log from before its last steps; without any, before its `end_bytes`."""
         log = self._logs.get(file)
         if log is None:
             return

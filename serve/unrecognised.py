@@ -1,4 +1,4 @@
-"""Lines of an attempt that no rule, progress format or marker knows, from where its progress ended."""
+"""Lines that no rule, progress format or marker knows, from where an attempt's progress ended."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Unmatched:
     def _timed(
         self, end: LogEnd, episode: Episode, share: int, hits: set[tuple[str, int]]
     ) -> Iterator[tuple[int, LateLine]]:
-        """Yield the unknown late lines of a log, each with its clock or the latest one before it."""
+        """Yield the unknown late lines of a log, each with its clock or the last one before it."""
         lines, early = self._late(end, episode, share)
         last, time = end.lines[-1][0] if end.lines else 0, _NEVER
         for line in self._unknown(end, lines):
@@ -85,6 +85,7 @@ class Unmatched:
                     message_start=line.message_start,
                     lines_before_end=max(0, last - line.line),
                     event_time=line.event_time,
+                    after_steps=end.file in episode.advances,
                     is_early=is_early,
                 ),
             )

@@ -14,7 +14,8 @@ def is_unexplained(verdict: Verdict, rule: Signature | None) -> bool:
     """Whether `verdict` leaves open what happened, given its rule (null for none).
 
     So does one that rests on what victims print, on an exit code, or on a rule that says only that
-    something failed. A slow or a numerically sick job, and what the scheduler decided, are explained.
+    something failed. A slow or a numerically sick job is explained, and so is what the scheduler
+    decided.
     """
     if verdict.kind is Kind.UNKNOWN:
         return True

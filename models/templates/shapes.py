@@ -27,8 +27,8 @@ class Shape(IntEnum):
 
 
 _FRAME: Final = re.compile(
-    r'\s*(?:File ".*", line \d|at [\w$.<>]+\(|frame #|#\d+[: ]|\d+: 0x[0-9a-f]|[\^~| ]+$|\++ |[│❱╭╰])'
-    r"|Traceback \(most recent call last\)|\s+raise \w"
+    r'\s*(?:File ".*", line \d|at [\w$.<>]+\(|frame #|#\d+[: ]|\d+: 0x[0-9a-f]|[\^~| ]+$|\++ )'
+    r"|\s*[│❱╭╰]|Traceback \(most recent call last\)|\s+raise \w"
     r"|.{0,120}(?:\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?|\[0x[0-9a-f]+\])"
     r"|(?:R[A-Z\d]{2}|[A-Z]{2}): ?[0-9a-f]{4,16}[: ]"  # registers
 )
@@ -46,18 +46,19 @@ _FAILURE: Final = re.compile(
     r"|\bterminate called\b|\bwhat\(\):|\bpanicked at\b|\b[Aa]ssert(?:ion)? .{0,80}fail"
 )
 _GLOG: Final = re.compile(r"([EFW])\d{4} ")
-_WORD: Final = re.compile(r"[a-z][a-z'’]+")
-_TROUBLE_WORDS: Final = frozenset(
+_WORD: Final = re.compile(r"\b[a-z]+(?:'[a-z]+)?\b")
+_TROUBLE: Final = (
     "warn warning error errors err fail fails failed failure failing fatal fatally exception "
-    "cannot can't cant couldn't unable won't isn't doesn't didn't refused refusing rejected "
-    "denied forbidden abort aborted aborting aborts kill killed killing died dead lost gone "
-    "timeout timedout expired exceeded exceeds overflow overflowed exhausted full unreachable "
-    "unavailable unknown unexpected unexpectedly invalid illegal bad corrupt corrupted corruption "
-    "damaged broken mismatch mismatched missing inconsistent divergent stale stuck hang hangs hung "
-    "blocked stalled frozen deadlock closed disconnect disconnected terminated terminating crash "
-    "crashed dumped fault faulted sigterm sigkill sigsegv sigabrt sigbus evicted revoked"
-    .split()  # noqa: SIM905 - a list of words is read more easily than a list of strings
-)  # fmt: skip
+    "cannot can't couldn't unable won't isn't doesn't didn't refused refusing rejected denied "
+    "forbidden abort aborted aborting aborts kill killed killing died dead lost gone timeout "
+    "timedout expired exceeded exceeds overflow overflowed exhausted full unreachable "
+    "unavailable unknown unexpected unexpectedly invalid illegal bad corrupt corrupted "
+    "corruption damaged broken mismatch mismatched missing inconsistent divergent stale stuck "
+    "hang hangs hung blocked stalled frozen deadlock closed disconnect disconnected "
+    "terminated terminating crash crashed dumped fault faulted sigterm sigkill sigsegv "
+    "sigabrt sigbus evicted revoked "
+)
+_TROUBLE_WORDS: Final = frozenset(_TROUBLE.split())
 _TROUBLE_PHRASES: Final = (
     "timed out", "time out", "out of", "no space", "no such", "not found", "not exist",
     "not responding", "not reachable", "not available", "not supported", "not permitted",

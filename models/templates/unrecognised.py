@@ -3,7 +3,8 @@
 What is shown is unusual: new against the healthy history of the job's family and the fleet, or,
 where there is none, against the part of the attempt in which it still made progress. Among those,
 lines that look like a failure come first, the earliest before the later ones, and of the others
-those that are closest to the end. One line stands for all of its template.
+those that are closest to the end, or to where progress ended. One line stands for all of its
+template.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class LateLine:
     """A line that no rule knows, from where its log had stopped to show progress.
 
     `message_start` is where the text begins after all prefixes; `lines_before_end` how many lines
-    of its log come after it. `event_time` is UTC microseconds, null if unknown. `is_early` says that
-    it is of the start of a log that never showed progress.
+    of its log come after it. `event_time` is UTC microseconds, null if unknown. `after_steps` says
+    that its log had shown progress before, `is_early` that it is of the start of one that never
+    did.
     """
 
     file: str
@@ -48,6 +50,7 @@ class LateLine:
     message_start: int
     lines_before_end: int
     event_time: int | None = None
+    after_steps: bool = False
     is_early: bool = False
 
     @property
@@ -91,8 +94,9 @@ def unrecognised(
     --------
     >>> texts = ["shard 3 of 9 is there", "vault: seal broken on shard 4", "shard 5 of 9 is there"]
     >>> late = [LateLine("job.log", n, text, 0, 2 - n) for n, text in enumerate(texts)]
-    >>> [(line.text, line.why) for line in unrecognised(late, [b"shard 1 of 9 is there"], NOTHING)]
-    [('vault: seal broken on shard 4', ('nothing like it earlier', 'once', '1 line before the end'))]
+    >>> [line] = unrecognised(late, [b"shard 1 of 9 is there"])
+    >>> line.text, line.why
+    ('vault: seal broken on shard 4', ('nothing like it earlier', 'once', '1 line before the end'))
     """
     usual = Drain(_SETTINGS)
     for raw in earlier:
@@ -122,37 +126,46 @@ def _kinds(late: Iterable[LateLine]) -> list[_Kind]:
 
 def _novelty(line: LateLine, usual: Drain, familiar: Familiar) -> tuple[float, str]:
     """How new a line is, and that in words."""
-    raw = line.raw
+    raw, total = line.raw, familiar.family_attempts
     seen = familiar.seen(raw)
     if seen.family:
-        share = seen.family / familiar.family_attempts
-        words = f"seen in {seen.family} of {familiar.family_attempts} healthy attempts of this job"
-        return _NEW * (0.5 - share), words
+        words = f"seen in {seen.family} of {total} healthy attempts of this job"
+        return _NEW * (0.5 - seen.family / total), words
     before = None if line.is_early else usual.match(raw)
     factor = 1.0 if before is None else _SEEN_EARLIER
-    if familiar.family_attempts:
-        words = f"new: in none of {familiar.family_attempts} healthy attempts of this job"
+    if total:
+        words = f"new: in none of {total} healthy attempts of this job"
         if seen.fleet:
             return factor * _NEW_HERE, f"{words}, in {seen.fleet} of other jobs"
         return factor * _NEW, words
     if seen.fleet:
         return factor * _NEW_HERE / 2, f"seen in {seen.fleet} healthy attempts of other jobs"
+    return _within(line, before)
+
+
+def _within(line: LateLine, before: Template | None) -> tuple[float, str]:
+    """Return the same where only the attempt itself tells what is usual."""
     if line.is_early:
         return 0.0, "looks like a failure, at the start"
     if before is not None:
-        return factor * _NEW, f"{before.count} like it earlier"
+        return _SEEN_EARLIER * _NEW, f"{before.count} like it earlier"
     return _NEW, "nothing like it earlier"
 
 
 def _rank(kinds: list[_Kind]) -> None:
-    """Put the most telling first: by score, then failures as they came, others by their end."""
+    """Put the most telling first: by score, by rarity, and by their place.
+
+    What looks like a failure counts more the earlier it came. Other lines count by how close they
+    are to the end, or to where steps ended.
+    """
     place = 0
-    for kind in kinds:
+    for order, kind in enumerate(kinds):
         if kind.shape >= Shape.TROUBLE:
             kind.score += 1 / (1 + place)
             place += 1
         else:
-            kind.score += 1 / (1 + kind.first.lines_before_end / _NEAR_LINES)
+            near = 1 / (1 + kind.first.lines_before_end / _NEAR_LINES)
+            kind.score += max(near, 1 / (1 + order)) if kind.first.after_steps else near
         kind.score += 1 / (1 + kind.count)
     kinds.sort(key=lambda kind: -kind.score)
 

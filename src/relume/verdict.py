@@ -94,7 +94,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Unrecognised:
-    """One line that no rule knows, shown because it is unusual. It proves nothing and blames nobody.
+    """One line that no rule knows, shown since it is unusual. It proves nothing, blames nobody.
 
     `line` is 0-based within `file`. `count` is how many lines like it were looked at,
     `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
