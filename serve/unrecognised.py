@@ -12,7 +12,7 @@ from relume.features.progress.parse import parse_located
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
 from relume.models.templates.familiar import Familiar
-from relume.models.templates.shapes import is_failure
+from relume.models.templates.shapes import Shape, shape_of
 from relume.models.templates.unrecognised import LateLine, unrecognised
 from relume.serve.kept import KeptLines
 from relume.serve.scanplan import Scanner
@@ -132,7 +132,7 @@ class Unmatched:
 
 def _tells(line: LogLine) -> bool:
     """Whether an early line looks like a failure: others of a start are not worth a look."""
-    return is_failure(line.message[:MAX_CHARACTERS])
+    return shape_of(line.text, line.message_start) is Shape.FAILURE
 
 
 def _size(end: LogEnd) -> int:

@@ -45,7 +45,11 @@ _FAILURE: Final = re.compile(
     r"|\w(?:Error|Exception|Failure|Fault)\b"
     r"|\bterminate called\b|\bwhat\(\):|\bpanicked at\b|\b[Aa]ssert(?:ion)? .{0,80}fail"
 )
-_GLOG: Final = re.compile(r"([EFW])\d{4} ")
+_LEVEL: Final = re.compile(
+    r"(?P<failure>\b(?:ERROR|FATAL|CRITICAL|SEVERE)\b|(?:^|\W)[EF]\d{3,4} )"
+    r"|\bWARN(?:ING)?\b|(?:^|\W)W\d{3,4} "
+)
+"""How prefixes say how bad it is; ``E0302`` is glog's."""
 _WORD: Final = re.compile(r"\b[a-z]+(?:'[a-z]+)?\b")
 _TROUBLE: Final = (
     "warn warning error errors err fail fails failed failure failing fatal fatally exception "
@@ -67,27 +71,28 @@ _TROUBLE_PHRASES: Final = (
 )  # fmt: skip
 
 
-def shape_of(message: str) -> Shape:
-    """Return what a message, the text after all prefixes, looks like. Never raises; linear.
+def shape_of(text: str, message_start: int = 0) -> Shape:
+    """Return what a line looks like, of which `message_start` characters are prefixes.
+
+    Never raises; linear.
 
     Examples
     --------
     >>> [shape_of(text).name for text in ("shard 3: checksum mismatch", "step 3", "ERROR: gone")]
     ['TROUBLE', 'PLAIN', 'FAILURE']
     """
-    text = message[:MAX_CHARACTERS]
-    if _FRAME.match(text) or not _LETTERS.search(text):
+    message = text[message_start : message_start + MAX_CHARACTERS]
+    if _FRAME.match(message) or not _LETTERS.search(message):
         return Shape.FRAME
-    glog = _GLOG.match(text)
-    if is_failure(text) or (glog is not None and glog[1] != "W"):
+    level = _LEVEL.search(text, 0, min(message_start, MAX_CHARACTERS))
+    if (level is not None and level["failure"]) or _is_failure(message):
         return Shape.FAILURE
-    if glog is not None or _is_trouble(text.lower()):
+    if level is not None or _is_trouble(message.lower()):
         return Shape.TROUBLE
-    return Shape.FRAME if _INDENTED.match(text) else Shape.PLAIN
+    return Shape.FRAME if _INDENTED.match(message) else Shape.PLAIN
 
 
-def is_failure(text: str) -> bool:
-    """Whether a text says of itself that it is an error, or names an exception. Cheap."""
+def _is_failure(text: str) -> bool:
     return any(part in text for part in _FAILURE_PARTS) and _FAILURE.search(text) is not None
 
 

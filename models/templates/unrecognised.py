@@ -118,7 +118,7 @@ def _kinds(late: Iterable[LateLine]) -> list[_Kind]:
             continue
         kind = kinds.get(template.id)
         if kind is None:
-            shape = shape_of(line.text[line.message_start :])
+            shape = shape_of(line.text, line.message_start)
             kind = kinds[template.id] = _Kind(line, shape)
         kind.count += 1
     return list(kinds.values())

@@ -14,7 +14,6 @@ SHAPES = {
         "error: the vault is open",
         "store.VaultException: seal 4",
         "SealFailure: four of five",
-        "E0302 03:04:05.678901 77 vault.cc:12] seal gone",
         "terminate called without an active exception",
         "thread 'main' panicked at src/vault.rs:3",
         "Assertion `seal != 0' failed.",
@@ -22,7 +21,6 @@ SHAPES = {
     Shape.TROUBLE: [
         "warning: seal 3 of 4 is old",
         "the seal could not be read",
-        "W0302 03:04:05.678901 77 vault.cc:12] seal is old",
         "peer 4 gave up",
         "no such seal",
         "seal mismatch on shard 4",
@@ -51,6 +49,21 @@ def test_the_shape_of_a_line(shape: Shape, text: str) -> None:
     assert shape_of(text) is shape
 
 
-@given(st.text(max_size=800))
-def test_any_text_has_a_shape(text: str) -> None:
-    assert shape_of(text) in Shape
+@pytest.mark.parametrize(
+    ("prefix", "shape"),
+    [
+        ("E0302 03:04:05.678901 77 vault.cc:12] ", Shape.FAILURE),
+        ("[rank3]:[E302 03:04:05.678901 vault.cc:12] ", Shape.FAILURE),
+        ("2026-03-02 03:04:05 CRITICAL ", Shape.FAILURE),
+        ("W0302 03:04:05.678901 77 vault.cc:12] ", Shape.TROUBLE),
+        ("2026-03-02 03:04:05 [WARNING] ", Shape.TROUBLE),
+        ("I0302 03:04:05.678901 77 vault.cc:12] ", Shape.PLAIN),
+    ],
+)
+def test_a_prefix_says_how_bad_it_is(prefix: str, shape: Shape) -> None:
+    assert shape_of(f"{prefix}seal four of five", len(prefix)) is shape
+
+
+@given(st.text(max_size=800), st.integers(0, 900))
+def test_any_text_has_a_shape(text: str, start: int) -> None:
+    assert shape_of(text, start) in Shape
