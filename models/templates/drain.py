@@ -162,15 +162,15 @@ class Drain:
         lines = data.removesuffix(b"\n").translate(FOLD).split(b"\n")
         return [add(line[:MAX_LINE_BYTES]) for line in lines]
 
-    def match(self, line: bytes) -> Template | None:
-        """Return the oldest template that covers a line as it is; null for none. Changes nothing.
+    def covering(self, line: bytes) -> list[Template]:
+        """Return the templates that cover a line as it is, the oldest first. Changes nothing.
 
         It is stricter than `add`: every word is there, or is a value or a wildcard in the template.
         """
         words = self._masker.words(line)
         leaf = self._leaves.get(_key(words)) if words else None
         found = [] if leaf is None else leaf.templates
-        return next((one for one in found if _covers(one.words, words)), None)
+        return [one for one in found if _covers(one.words, words)]
 
     def state(self) -> DrainState:
         """Return what it knows."""

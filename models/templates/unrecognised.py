@@ -131,8 +131,8 @@ def _novelty(line: LateLine, usual: Drain, familiar: Familiar) -> tuple[float, s
     if seen.family:
         words = f"seen in {seen.family} of {total} healthy attempts of this job"
         return _NEW * (0.5 - seen.family / total), words
-    before = None if line.is_early else usual.match(raw)
-    factor = 1.0 if before is None else _SEEN_EARLIER
+    before = 0 if line.is_early else sum(one.count for one in usual.covering(raw))
+    factor = _SEEN_EARLIER if before else 1.0
     if total:
         words = f"new: in none of {total} healthy attempts of this job"
         if seen.fleet:
@@ -143,12 +143,12 @@ def _novelty(line: LateLine, usual: Drain, familiar: Familiar) -> tuple[float, s
     return _within(line, before)
 
 
-def _within(line: LateLine, before: Template | None) -> tuple[float, str]:
+def _within(line: LateLine, before: int) -> tuple[float, str]:
     """Return the same where only the attempt itself tells what is usual."""
     if line.is_early:
         return 0.0, "looks like a failure, at the start"
-    if before is not None:
-        return _SEEN_EARLIER * _NEW, f"{before.count} like it earlier"
+    if before:
+        return _SEEN_EARLIER * _NEW, f"{before} like it earlier"
     return _NEW, "nothing like it earlier"
 
 

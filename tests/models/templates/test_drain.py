@@ -49,16 +49,15 @@ def test_a_line_without_a_word_has_no_template() -> None:
     assert len(drain) == 2
 
 
-def test_a_match_says_what_is_known_and_learns_nothing() -> None:
+def test_what_covers_a_line_says_what_is_known_and_nothing_is_learned() -> None:
     drain = Drain()
     drain.add_lines(b"saved part alpha of 3\nsaved part beta of 3\nepoch 4 is over\n")
     before = drain.state()
-    matches = [
-        drain.match(line) for line in (b"saved part z of 9", b"epoch 5 is over", b"epoch five")
-    ]
-    assert [one and one.text for one in matches] == ["saved part * of #", "epoch # is over", None]
+    lines = (b"saved part z of 9", b"epoch 5 is over", b"epoch five", b" ")
+    found = [[one.text for one in drain.covering(line)] for line in lines]
+    assert found == [["saved part * of #"], ["epoch # is over"], [], []]
     # A line that only would have joined a template is nothing that was seen before.
-    assert drain.match(b"epoch 5 is lost") is None
+    assert drain.covering(b"epoch 5 is lost") == []
     assert drain.state() == before
 
 
