@@ -200,7 +200,8 @@ class KeptLines:
         start = parts[0].start if parts else log.size - end_bytes
         yield from (line.raw for line in log.sampled() if line.position < start)
 
-    def sampled(self) -> Iterator[bytes]:
-        """Yield what is kept of the start and the middle of all logs."""
-        for log in self._logs.values():
-            yield from (line.raw for line in log.sampled())
+    def sampled(self, *files: str) -> Iterator[bytes]:
+        """Yield what is kept of the start and the middle of logs, of all if none is named."""
+        for file in files or self._logs:
+            if file in self._logs:
+                yield from (line.raw for line in self._logs[file].sampled())

@@ -11,7 +11,9 @@ from relume.events import LogLine
 from relume.features.progress.parse import parse_located
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
-from relume.models.templates.familiar import Familiar
+from relume.models.templates.familiar import NOTHING
+from relume.models.templates.families import family_keys
+from relume.models.templates.history import TemplateHistory
 from relume.models.templates.shapes import Shape, shape_of
 from relume.models.templates.unrecognised import LateLine, unrecognised
 from relume.serve.kept import KeptLines
@@ -30,7 +32,7 @@ _NEVER = 1 << 62
 _Numbered: TypeAlias = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unmatched:
     """Looks at the late lines of one attempt.
 
@@ -40,14 +42,19 @@ class Unmatched:
         What is kept of its logs.
     scanner
         What knows lines.
-    familiar
-        What is usual in healthy attempts.
+    history
+        What healthy attempts print; null where nobody knows.
+    run, logs
+        What tells the job's family (`relume.models.templates.families`): the user and the run that
+        its comment names, null for none; where its logs are, null for where they are named to be.
     """
 
     kept: KeptLines
     tails: Tails
     scanner: Scanner
-    familiar: Familiar
+    history: TemplateHistory | None = None
+    run: str | None = None
+    logs: Sequence[str] | None = None
 
     def of(self, episode: Episode) -> tuple[Unrecognised, ...]:
         """Return the most unusual lines that nothing of ours knows, the most telling first.
@@ -56,14 +63,27 @@ class Unmatched:
         steps, what came after the third last one: the steps since may be those of ranks that did
         not know yet.
         """
-        ends = sorted(episode.ends.values(), key=lambda end: end.file)
-        ends = [end for end in ends if end.stream in JOB_STREAMS] or ends
+        ends = _of_job(episode) or sorted(episode.ends.values(), key=lambda end: end.file)
         share = max(MIN_LINES, MAX_LINES // max(1, len(ends)))
         hits = {(hit.line.file, hit.line.line) for hit in episode.all_hits()}
         late = list(chain.from_iterable(self._timed(end, episode, share, hits) for end in ends))
         late.sort(key=lambda one: (one[0], one[1].file, one[1].line))
         earlier = chain.from_iterable(self.kept.earlier(end.file, _size(end)) for end in ends)
-        return unrecognised((line for _, line in late), earlier, self.familiar)
+        familiar = (
+            NOTHING if self.history is None else self.history.familiar(self._families(episode))
+        )
+        return unrecognised((line for _, line in late), earlier, familiar)
+
+    def teach(self, history: TemplateHistory, episode: Episode) -> bool:
+        """Take what a healthy attempt printed into `history`; false where that is known already."""
+        ends = _of_job(episode)
+        last = (text.encode() for end in ends for _, text in end.lines)
+        lines = chain(self.kept.sampled(*(end.file for end in ends)), last) if ends else ()
+        return history.learn(episode.attempt, self._families(episode), lines)
+
+    def _families(self, episode: Episode) -> tuple[str, ...]:
+        names = [end.file for end in _of_job(episode)] if self.logs is None else self.logs
+        return family_keys(self.run, names)
 
     def _timed(
         self, end: LogEnd, episode: Episode, share: int, hits: set[tuple[str, int]]
@@ -128,6 +148,12 @@ class Unmatched:
                 or located.markers
             ):
                 yield line
+
+
+def _of_job(episode: Episode) -> list[LogEnd]:
+    """Return the ends of the job's own logs, by their names."""
+    ends = sorted(episode.ends.values(), key=lambda end: end.file)
+    return [end for end in ends if end.stream in JOB_STREAMS]
 
 
 def _tells(line: LogLine) -> bool:

@@ -1,9 +1,10 @@
-"""What healthy attempts print: templates of the whole fleet, and in which families they were seen."""
+"""What healthy attempts print: templates of the fleet, and which families they were seen in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
@@ -16,6 +17,8 @@ MAX_FAMILIES = 512
 """Families remembered; the one that was added to longest ago goes first."""
 MAX_OF_FAMILY = 1024
 """Templates remembered of each; those go first that fewest of its attempts printed."""
+MAX_LINES = 16_384
+"""Lines learned of one attempt; more of them cost time and are of the same kinds."""
 MAX_LEARNED = 8192
 """Attempts remembered by name, so that none is learned from twice."""
 
@@ -40,7 +43,8 @@ class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
 class TemplateHistory:
     """Learns from attempts that ended well. Bounded, some MB; not thread-safe.
 
-    What it knows depends only on what it learned, in which order.
+    What it knows depends only on what it learned, in which order. `version` counts the attempts
+    that it learned from since it was made or restored.
 
     Examples
     --------
@@ -58,15 +62,11 @@ class TemplateHistory:
         self._fleet: dict[int, int] = {}
         self._families: dict[str, FamilyState] = {}
         self._learned: dict[str, None] = {}
+        self.version = 0
 
     def __len__(self) -> int:
         """How many templates are known."""
         return len(self._drain)
-
-    @property
-    def attempts(self) -> int:
-        """How many attempts are remembered by name."""
-        return len(self._learned)
 
     def learn(self, attempt: str, families: Sequence[str], lines: Iterable[bytes]) -> bool:
         """Take what a healthy attempt printed; false for one that is known already."""
@@ -75,7 +75,9 @@ class TemplateHistory:
         while len(self._learned) >= MAX_LEARNED:
             del self._learned[next(iter(self._learned))]
         self._learned[attempt] = None
-        printed = {found.id for line in lines if (found := self._drain.add(line)) is not None}
+        self.version += 1
+        taken = islice(lines, MAX_LINES)
+        printed = {found.id for line in taken if (found := self._drain.add(line)) is not None}
         printed = {number for number in printed if self._drain.get(number) is not None}
         _count(self._fleet, printed)
         for name in families:

@@ -166,7 +166,7 @@ def scan(
             }
         )
     settings = load_config(config).settings
-    judging = Judging.of(settings, rules or [])
+    judging = Judging.of(settings, rules or [], lake=lake)
     window = _window(settings, starttime, endtime, since, is_live=accounting is lake is None)
     window = _narrowed(window, user, jobs, partition)
     with _progress() as advance:

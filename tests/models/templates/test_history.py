@@ -46,7 +46,11 @@ def test_of_several_families_the_narrowest_that_is_known_counts() -> None:
     ("run", "logs", "expected"),
     [
         ("ada/llm", [], ["run ada/llm"]),
-        (None, ["/s/ada/llm-7b/rank_3.log", "/s/ada/llm-7b/rank_12.log"], ["ada/llm-#b/rank_#.log"]),
+        (
+            None,
+            ["/s/ada/llm-7b/rank_3.log", "/s/ada/llm-7b/rank_12.log"],
+            ["ada/llm-#b/rank_#.log"],
+        ),
         (None, ["run_2026-03-02_11/9f86d081884c/job.err"], ["run_#/#/job.err"]),
         (None, ["/scratch/ada/job.out (part 2)"], ["scratch/ada/job.out"]),
         (None, ["slurm-77.out"], []),
@@ -96,7 +100,9 @@ LINES = st.lists(st.sampled_from([b"ward 1 is open", b"ward is shut", b"a b c d"
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), LINES), max_size=12), LINES)
-def test_it_is_restored_as_it_was(learned: list[tuple[int, list[bytes]]], more: list[bytes]) -> None:
+def test_it_is_restored_as_it_was(
+    learned: list[tuple[int, list[bytes]]], more: list[bytes]
+) -> None:
     history = TemplateHistory()
     for number, lines in learned:
         history.learn(f"lab/{number}@0.0", [f"run u{number % 3}/x"], lines)
