@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import cosine_distances
 
 from relume.models.templates.masking import MASK, Masker
 
@@ -72,9 +73,9 @@ def _labels(endings: Sequence[Sequence[str]]) -> list[int]:
     )
     head = vectors[:MAX_DISTINCT]
     model = AgglomerativeClustering(
-        n_clusters=None, distance_threshold=MAX_DISTANCE, metric="cosine", linkage="average"
+        n_clusters=None, distance_threshold=MAX_DISTANCE, metric="precomputed", linkage="average"
     )
-    labels = [int(label) for label in model.fit_predict(head.toarray())]
+    labels = [int(label) for label in model.fit_predict(cosine_distances(head))]
     for row in range(MAX_DISTINCT, len(endings)):
         near = (head @ vectors[row].T).toarray().ravel()
         closest = int(near.argmax())

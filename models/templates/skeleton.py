@@ -92,12 +92,12 @@ def skeleton(
     >>> made.id, made.pattern
     ('site_seal_is_open', 'seal \\S{1,200} is open')
     """
-    samples = list(dict.fromkeys(line[:MAX_SAMPLE].strip() for line in lines))
+    samples = list(dict.fromkeys(map(_sample, lines)))
     pattern = _pattern(samples[0]) if samples else None
     if pattern is None:
         return None
-    found = re.compile(pattern)
-    positive = [sample for sample in samples if found.search(sample)][:LEAST_SAMPLES]
+    found = re.compile(pattern.encode())  # engines read bytes, too
+    positive = [one for one in samples if found.search(one.encode())][:LEAST_SAMPLES]
     if len(positive) < LEAST_SAMPLES:
         positive.append(_varied(positive[0]))
     return Skeleton(
@@ -107,6 +107,12 @@ def skeleton(
         negative=_negative(pattern, samples[0], others),
         seen=seen,
     )
+
+
+def _sample(line: str) -> str:
+    """Return a line as a sample: valid text, one line, cut."""
+    text = line[:MAX_SAMPLE].encode("utf-8", "replace").decode()
+    return text.replace("\n", " ").strip()
 
 
 class _Word(NamedTuple):
@@ -179,11 +185,11 @@ def _varied(sample: str) -> str:
 
 def _negative(pattern: str, line: str, others: Iterable[str]) -> tuple[str, ...]:
     """Return the lines that a pattern must not hit and that come closest to one that it does."""
-    found, own = re.compile(pattern), _constants(line)
-    texts = dict.fromkeys(other[:MAX_SAMPLE].strip() for other in others)
-    near = [text for text in texts if text and not found.search(text)]
+    found, own = re.compile(pattern.encode()), _constants(line)
+    texts = dict.fromkeys(map(_sample, others))
+    near = [text for text in texts if text and not found.search(text.encode())]
     near.sort(key=lambda text: -len(own & _constants(text)))
-    near += [text for text in HARMLESS if not found.search(text)]
+    near += [text for text in HARMLESS if not found.search(text.encode())]
     return tuple(dict.fromkeys(near))[:LEAST_SAMPLES]
 
 
@@ -193,7 +199,7 @@ def _constants(line: str) -> set[str]:
 
 def _text(text: str) -> str:
     """Return a basic string of TOML that is safe to print: what is not printable is escaped."""
-    plain = text.encode("utf-8", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{"".join(c if c.isprintable() else f"{chr(92)}U{ord(c):08x}" for c in plain)}"'
 
 
