@@ -20,6 +20,8 @@ from relume.verdict import Unrecognised
 MAX_SHOWN = 5
 MAX_TEXT = 500
 """Characters of a line shown."""
+_ENDING_LINES = 40
+"""What a log without steps ends with: failures print about so much, traceback and all."""
 _NEAR_LINES = 5
 """A line so far from the end is half as near as the last one."""
 _SETTINGS = DrainSettings(max_templates=4096, max_siblings=64)
@@ -61,13 +63,24 @@ class LateLine:
 
 @dataclass(slots=True)
 class _Kind:
-    """The late lines of one template: the first of them, how many there are, what it looks like."""
+    """The late lines of one template: which of them is shown, how many there are, their shape.
 
-    first: LateLine
+    After steps it is the first. In a log without steps, where nobody knows since when they are a
+    sign, it is the first of those that it ends with, else the last.
+    """
+
+    line: LateLine
     shape: Shape
+    at: int
     count: int = 0
     score: float = 0.0
     why: str = ""
+
+    def add(self, line: LateLine, at: int) -> None:
+        """Take one more line, the `at`th of all."""
+        self.count += 1
+        if not self.line.after_steps and self.line.lines_before_end > _ENDING_LINES:
+            self.line, self.at = line, at
 
 
 def unrecognised(
@@ -103,7 +116,7 @@ def unrecognised(
         usual.add(raw)
     kinds = _kinds(late)
     for kind in kinds:
-        kind.score, kind.why = _novelty(kind.first, usual, familiar)
+        kind.score, kind.why = _novelty(kind.line, usual, familiar)
         kind.score += _BY_SHAPE[kind.shape]
     shown = [kind for kind in kinds if kind.score >= _LEAST] or kinds
     _rank(shown)
@@ -112,15 +125,15 @@ def unrecognised(
 
 def _kinds(late: Iterable[LateLine]) -> list[_Kind]:
     drain, kinds = Drain(_SETTINGS), dict[int, _Kind]()
-    for line in late:
+    for at, line in enumerate(late):
         template: Template | None = drain.add(line.raw)
         if template is None:
             continue
         kind = kinds.get(template.id)
         if kind is None:
             shape = shape_of(line.text, line.message_start)
-            kind = kinds[template.id] = _Kind(line, shape)
-        kind.count += 1
+            kind = kinds[template.id] = _Kind(line, shape, at)
+        kind.add(line, at)
     return list(kinds.values())
 
 
@@ -155,23 +168,29 @@ def _within(line: LateLine, before: int) -> tuple[float, str]:
 def _rank(kinds: list[_Kind]) -> None:
     """Put the most telling first: by score, by rarity, and by their place.
 
-    What looks like a failure counts more the earlier it came. Other lines count by how close they
-    are to the end, or to where steps ended.
+    What looks like a failure counts more the earlier it came since steps ended; in a log without
+    steps, since it began to end. Other lines count by how close they are to the end, or to where
+    steps ended.
     """
+    kinds.sort(key=lambda kind: kind.at)
     place = 0
     for order, kind in enumerate(kinds):
+        before_end, after_steps = kind.line.lines_before_end, kind.line.after_steps
         if kind.shape >= Shape.TROUBLE:
-            kind.score += 1 / (1 + place)
-            place += 1
+            near = 1.0 if after_steps else min(1.0, _ENDING_LINES / max(1, before_end))
+            kind.score += near
+            if near == 1.0:
+                kind.score += 0.5 / (1 + place)
+                place += 1
         else:
-            near = 1 / (1 + kind.first.lines_before_end / _NEAR_LINES)
-            kind.score += max(near, 1 / (1 + order)) if kind.first.after_steps else near
+            near = 1 / (1 + before_end / _NEAR_LINES)
+            kind.score += max(near, 1 / (1 + order)) if after_steps else near
         kind.score += 1 / (1 + kind.count)
     kinds.sort(key=lambda kind: -kind.score)
 
 
 def _shown(kind: _Kind) -> Unrecognised:
-    line = kind.first
+    line = kind.line
     times = "once" if kind.count == 1 else f"{kind.count} times"
     return Unrecognised(
         file=line.file,
