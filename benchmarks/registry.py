@@ -78,6 +78,21 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "error-heavy",
+        "generated error lines that no rule knows: templates mined and lines diagnosed per "
+        "CPU-second",
+        "none",
+        "relume.benchmarks.error_heavy",
+        has_quick=True,
+    ),
+    Bench(
+        "unmatched",
+        "recorded failures without a rule, and whether the lines that are shown of such failures "
+        "hold the labelled one",
+        "folder with failure-cases/, m4-logs/, loghub/ and mlperf-training-v2.1/",
+        "relume.benchmarks.unmatched",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

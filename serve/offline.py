@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from relume.errors import InputError
 from relume.features.progress.formats import ProgressFormat
@@ -22,6 +23,7 @@ from relume.models.signatures.engine import build_engine
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
+from relume.models.templates.history import TemplateHistory
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.scanplan import Scanner, make_plan
 from relume.verdict import Verdict
@@ -55,9 +57,11 @@ class Analyzer:
         IANA name of the clock of lines without a zone.
     engine
         ``hyperscan`` or ``re2``; both find the same lines.
+    history
+        What healthy attempts print; null where nobody knows. It may grow meanwhile.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is known beforehand, each by its name
         self,
         catalogue: Catalogue | None = None,
         *,
@@ -65,7 +69,9 @@ class Analyzer:
         settings: DiagnosisSettings | None = None,
         zone: str = "UTC",
         engine: str = "hyperscan",
+        history: TemplateHistory | None = None,
     ) -> None:
+        self.history = history
         self.catalogue = catalogue or load_catalogue()
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
@@ -77,9 +83,15 @@ class Analyzer:
             self.catalogue,
         )
 
-    def begin(self, name: str, files: Sequence[str]) -> AttemptAnalysis:
-        """Start the analysis of one attempt whose logs will be fed block by block."""
-        return AttemptAnalysis(name, files, scanner=self._scanner)
+    def begin(
+        self, name: str, files: Sequence[str], *, history: TemplateHistory | None = None
+    ) -> AttemptAnalysis:
+        """Start the analysis of one attempt whose logs will be fed block by block.
+
+        `history` stands in the place of the analyzer's own.
+        """
+        known = self.history if history is None else history
+        return AttemptAnalysis(name, files, scanner=self._scanner, history=known)
 
     def diagnose_lines(self, name: str, lines: Sequence[str]) -> Verdict:
         """Diagnose one attempt given as a list of lines; line numbers are list indices."""
@@ -109,6 +121,9 @@ class Analyzer:
             elif source.form != SACCT:
                 logs.append(source)
         analysis = self.begin(attempt.name, [str(source.path) for source in logs])
+        if self.history is not None:  # where it is tells whose it is, however it was named
+            own = [Path(source.path) for source in logs if source.form not in {KERNEL, SLURMCTLD}]
+            analysis.note_job(None, [str(path.absolute()) for path in own])
         for source in logs:
             self._read(source, analysis, skipped)
         told = [

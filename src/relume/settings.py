@@ -99,6 +99,12 @@ class DiagnoseSettings(_Section):
     The default lists every rank of a job of 25 nodes with 8 GPUs each. Raising it makes records of
     large jobs longer; lowering it drops the later mentions. The verdict itself doesn't change."""
 
+    lake: str = ""
+    """The lake whose healthy attempts tell which lines are usual, where a command names no lake.
+
+    Of an attempt of which nobody knows why it failed, the lines are shown that no rule knows and no
+    healthy attempt printed. By default it is empty: only the attempt itself tells what is usual."""
+
 
 class ProgressSettings(_Section):
     """How jobs show that they advance."""

@@ -111,6 +111,24 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Unrecognised:
+    """One line that no rule knows, shown since it is unusual. It proves nothing, blames nobody.
+
+    `line` is 0-based within `file`. `count` is how many lines like it were looked at,
+    `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
+    `event_time` is UTC microseconds, null if unknown.
+    """
+
+    file: str
+    line: int
+    text: str
+    count: int
+    lines_before_end: int
+    why: tuple[str, ...]
+    event_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The diagnosis of one attempt.
 
@@ -120,7 +138,9 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions; `reasons` how the verdict came about, `why` the same in words.
+    have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
+    which nobody knows why it failed, or whether it did: the most unusual first; `reasons` how the
+    verdict came about, `why` the same in words.
     """
 
     attempt: str
@@ -141,6 +161,7 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+    unrecognised: tuple[Unrecognised, ...] = ()
 
     @property
     def why(self) -> tuple[str, ...]:
