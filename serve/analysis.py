@@ -18,9 +18,9 @@ from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import Episode, SchedulerFacts
+from relume.models.diagnosis.foremost import is_weak, with_foremost
 from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.diagnosis.unexplained import is_unexplained
 from relume.models.signatures.hit import Hit
 from relume.models.templates.history import TemplateHistory
 from relume.serve.kept import KeptLines, Span
@@ -132,8 +132,9 @@ class AttemptAnalysis:
         if self._said is None or self._said[:2] != (settings, pace):
             episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
             verdict = diagnose(episode, settings)
-            if is_unexplained(verdict, self._catalogue.by_id.get(verdict.rule or "")):
+            if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
                 verdict = replace(verdict, unrecognised=self._unmatched.of(episode))
+                verdict = with_foremost(episode, verdict)
             self._said = settings, pace, verdict, episode
         return self._said[2:]
 

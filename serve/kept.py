@@ -43,7 +43,7 @@ class KeptBounds:
     window_bytes: int = 4 * 1024
     window_stride: int = 1 << 20
     max_windows: int = 8
-    late_bytes: int = 16 * 1024
+    late_bytes: int = 64 * 1024
     max_logs: int = 32
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +12,7 @@ from relume.events import LogLine
 from relume.features.progress.parse import parse_located
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import Episode, LogEnd
+from relume.models.ranks.mapping import RankMap
 from relume.models.templates.familiar import NOTHING
 from relume.models.templates.families import family_keys
 from relume.models.templates.history import TemplateHistory
@@ -19,13 +21,14 @@ from relume.models.templates.unrecognised import LateLine, unrecognised
 from relume.serve.kept import KeptLines
 from relume.serve.scanplan import Scanner
 from relume.serve.tails import Tails
-from relume.verdict import JOB_STREAMS, Unrecognised
+from relume.verdict import JOB_STREAMS, Locator, Unrecognised
 
 MAX_LINES = 4096
 """Late lines looked at, over all logs: some hundredths of a second."""
 MIN_LINES = 16
 """Those of each log, however many logs there are."""
 MAX_CHARACTERS = 2048
+_WARNS = re.compile(r"\bwarn(?:ing)?\b|\bdeprecat", re.IGNORECASE)
 _NEVER = 1 << 62
 """A time after all others: of lines before the first clock of a log without any."""
 
@@ -107,6 +110,7 @@ class Unmatched:
                     event_time=line.event_time,
                     after_steps=end.file in episode.advances,
                     is_early=is_early,
+                    where=_where(line, episode.ranks),
                 ),
             )
 
@@ -150,6 +154,13 @@ class Unmatched:
                 yield line
 
 
+def _where(line: LogLine, ranks: RankMap) -> Locator:
+    """Who printed a line, by its prefix. A task of srun is a rank unless it starts the ranks."""
+    is_rank = line.rank is None and ranks.tasks_are_ranks is not False
+    rank = line.task if is_rank else line.rank
+    return Locator(node=line.node, rank=rank, local_rank=line.local_rank, gpu=line.gpu)
+
+
 def _of_job(episode: Episode) -> list[LogEnd]:
     """Return the ends of the job's own logs, by their names."""
     ends = sorted(episode.ends.values(), key=lambda end: end.file)
@@ -158,7 +169,8 @@ def _of_job(episode: Episode) -> list[LogEnd]:
 
 def _tells(line: LogLine) -> bool:
     """Whether an early line looks like a failure: others of a start are not worth a look."""
-    return shape_of(line.text, line.message_start) is Shape.FAILURE
+    shape = shape_of(line.text, line.message_start)
+    return shape is Shape.FAILURE or (shape is Shape.TROUBLE and not _WARNS.search(line.text))
 
 
 def _size(end: LogEnd) -> int:

@@ -10,16 +10,18 @@ template.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relume.models.templates.drain import Drain, DrainSettings, Template
 from relume.models.templates.familiar import NOTHING, Familiar
 from relume.models.templates.shapes import Shape, shape_of
-from relume.verdict import Unrecognised
+from relume.verdict import Locator, Unrecognised
 
 MAX_SHOWN = 5
 MAX_TEXT = 500
 """Characters of a line shown."""
+MAX_PRINTERS = 64
+"""More are many: nobody asks who."""
 _ENDING_LINES = 40
 """What a log without steps ends with: failures print about so much, traceback and all."""
 _NEAR_LINES = 5
@@ -41,7 +43,8 @@ class LateLine:
     """A line that no rule knows, from where its log had stopped to show progress.
 
     `message_start` is where the text begins after all prefixes; `lines_before_end` how many lines
-    of its log come after it. `event_time` is UTC microseconds, null if unknown. `after_steps` says
+    of its log come after it. `event_time` is UTC microseconds, null if unknown, `where` who printed
+    it, as far as its prefix says. `after_steps` says
     that its log had shown progress before, `is_early` that it is of the start of one that never
     did.
     """
@@ -54,6 +57,7 @@ class LateLine:
     event_time: int | None = None
     after_steps: bool = False
     is_early: bool = False
+    where: Locator = Locator()
 
     @property
     def raw(self) -> bytes:
@@ -75,10 +79,13 @@ class _Kind:
     count: int = 0
     score: float = 0.0
     why: str = ""
+    printers: set[Locator] = field(default_factory=set)
 
     def add(self, line: LateLine, at: int) -> None:
         """Take one more line, the `at`th of all."""
         self.count += 1
+        if len(self.printers) < MAX_PRINTERS:
+            self.printers.add(line.where)
         if not self.line.after_steps and self.line.lines_before_end > _ENDING_LINES:
             self.line, self.at = line, at
 
@@ -200,7 +207,18 @@ def _shown(kind: _Kind) -> Unrecognised:
         lines_before_end=line.lines_before_end,
         why=(kind.why, times, _place(line.lines_before_end)),
         event_time=line.event_time,
+        where=_common(kind.printers),
+        is_trouble=kind.shape >= Shape.TROUBLE,
     )
+
+
+def _common(printers: set[Locator]) -> Locator:
+    """The one who printed all, or the node on which all who did are; else empty."""
+    if len(printers) == 1:
+        return next(iter(printers))
+    nodes = {where.node for where in printers}
+    node = nodes.pop() if len(nodes) == 1 and len(printers) < MAX_PRINTERS else None
+    return Locator(node=node)
 
 
 def _place(before_end: int) -> str:

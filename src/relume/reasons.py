@@ -57,6 +57,7 @@ class ReasonCode(StrEnum):
     PLACED = "placed"
     PLACES_CONTRADICT = "places_contradict"
     # what no line of failure shows
+    UNKNOWN_TROUBLE_FIRST = "unknown_trouble_first"
     SCHEDULER_STATE = "scheduler_state"
     NO_JOB_LOG = "no_job_log"
     PROGRESS = "progress"
@@ -121,6 +122,9 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.NOT_OF_THE_ATTEMPT: "{detail} is no node of the attempt: it is not blamed",
     ReasonCode.PLACED: "{detail}",
     ReasonCode.PLACES_CONTRADICT: "{detail}",
+    ReasonCode.UNKNOWN_TROUBLE_FIRST: (
+        "before all that rules know, one place alone said what no rule knows: {detail}"
+    ),
     ReasonCode.SCHEDULER_STATE: "the scheduler's record says {detail}",
     ReasonCode.NO_JOB_LOG: "there is no log of the job",
     ReasonCode.PROGRESS: "{detail}",

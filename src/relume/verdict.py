@@ -116,7 +116,8 @@ class Unrecognised:
 
     `line` is 0-based within `file`. `count` is how many lines like it were looked at,
     `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
-    `event_time` is UTC microseconds, null if unknown.
+    `event_time` is UTC microseconds, null if unknown. `where` is who printed such lines, empty
+    where that isn't known or several did; `is_trouble` whether it has words for what goes wrong.
     """
 
     file: str
@@ -126,6 +127,8 @@ class Unrecognised:
     lines_before_end: int
     why: tuple[str, ...]
     event_time: int | None = None
+    where: Locator = Locator()
+    is_trouble: bool = False
 
 
 @dataclass(frozen=True, slots=True)

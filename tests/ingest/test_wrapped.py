@@ -46,7 +46,7 @@ TIME = 1_767_323_045_000_000
         ("[r3/64] %s", None, 3, None, None),
         ("[3]<stderr>:%s", None, 3, None, None),
         ("[pod/trainer-3/pytorch] %s", None, None, None, None),
-        ("trainer-3  | %s", None, None, None, None),
+        ("trainer-3  | %s", None, 3, None, None),
     ],
 )
 def test_the_message_and_its_writer_are_found(
