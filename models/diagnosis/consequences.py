@@ -138,8 +138,18 @@ def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and hit.signature.tier is Tier.EXCEPTION
         and not is_generic(earlier)
         and earlier.signature.tier in {Tier.FABRIC, Tier.TIMEOUT, Tier.EXCEPTION}
+        and not _of_another_victim(hit, earlier)
         and follows(episode, hit, earlier)
     )
+
+
+def _of_another_victim(hit: Hit, earlier: Hit) -> bool:
+    """Whether another rank's words of a victim would explain the exception: they explain nothing.
+
+    Whoever waits for a process that raised an exception may print before it, by its clock.
+    """
+    ranks = (hit.line.rank, earlier.line.rank)
+    return None not in ranks and ranks[0] != ranks[1] and earlier.signature.role is Role.CASCADE
 
 
 def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -149,7 +159,21 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
         and earlier.signature.category in COLLECTIVE_CATEGORIES
+        and _waited(episode, hit)
         and follows(episode, hit, earlier)
+    )
+
+
+def _waited(episode: Episode, hit: Hit) -> bool:
+    """Whether the rank of a line timed out itself, or nobody knows: who died did not wait."""
+    rank = hit.line.rank
+    if rank is None:
+        return True
+    return any(
+        printer.rank == rank
+        for group in episode.hits.values()
+        if group.first[0].signature.tier is Tier.TIMEOUT
+        for printer in group.printers
     )
 
 

@@ -23,6 +23,7 @@ from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
 
+MAX_RANKS_ON_NODE = 16
 STUCK_CAUSE = "watchdog_stuck"
 """Cause of a process that hangs by itself: where one alone says so, it is the one."""
 _SHARED_BY_ALL = frozenset({Domain.WORKLOAD, Domain.NETWORK})
@@ -268,7 +269,7 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     places = list(dict.fromkeys(where for where in told if where))
     if len(places) <= 1:
         return Blame(placed(episode, printer(hit, episode.ranks)))
-    common = in_common(places)
+    common = _of_one_node(in_common(places), places)
     if common.rank is not None:
         return Blame(common)
     shared = Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(places))
@@ -280,6 +281,16 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     if common.node is None and hit.signature.domain in _EARLIEST_IS_ITS_OWN:
         return Blame(placed(episode, printer(hit, episode.ranks)))
     return Blame(common)
+
+
+def _of_one_node(common: Locator, places: Sequence[Locator]) -> Locator:
+    """Take the one node that is known of neighbouring ranks, as many as a node has, for all."""
+    nodes = {short_name(where.node): where.node for where in places if where.node is not None}
+    ranks = [where.rank for where in places if where.rank is not None]
+    if common.node is not None or len(nodes) != 1 or len(ranks) < len(places):
+        return common
+    is_block = max(ranks) - min(ranks) < len(ranks) <= MAX_RANKS_ON_NODE
+    return replace(common, node=next(iter(nodes.values()))) if is_block else common
 
 
 def _others(episode: Episode, node: str) -> bool:

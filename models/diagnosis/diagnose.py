@@ -46,7 +46,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
-    alone = spread is not None and spread.node is not None
+    alone = spread is not None and spread.is_alone
     excluded: tuple[str, ...] = ()
     if root is not None and finding.kind.is_failure:
         excluded = exclusions(blame, root, own, alone=alone)

@@ -34,6 +34,10 @@ SILENT_SECONDS = 600
 peer that was lost shows when a collective times out, by default after 10 minutes."""
 SILENT_GAPS = 20
 """The same in usual gaps between its steps, for jobs that print rarely."""
+FIRST_LINE_SECONDS = 120
+"""How long before its first line with a clock an attempt may have begun, where nobody says."""
+REQUEUE_RULE = "stepd_requeue"
+"""Rule of Slurm's word that the job begins again: with `--open-mode=append` in the same file."""
 LATE_SECONDS = 300
 """How long after the end a system's line may still tell why an attempt failed, where nothing of its
 own does (metrics section 6): clocks differ, and a node may log late what it died of."""
@@ -100,8 +104,14 @@ def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
     facts, own = episode.scheduler, own_nodes(episode)
     if own:
         yield Reason(ReasonCode.FOREIGN_NODE), lambda hit: _is_elsewhere(own, hit)
-    if facts.start is not None:
-        start = facts.start - START_SLACK_SECONDS * MICROSECONDS
+    if episode.starts or REQUEUE_RULE in episode.hits:
+        last = _last_starts(episode)
+        yield (
+            Reason(ReasonCode.EARLIER_ATTEMPT),
+            lambda hit: hit.line.line < last.get(hit.line.file, 0),
+        )
+    start = _start(episode)
+    if start is not None:
         yield Reason(ReasonCode.BEFORE_START), lambda hit: _time(episode, hit, start) < start
     if ended_well(episode):
         how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"
@@ -126,6 +136,35 @@ def own_nodes(episode: Episode) -> frozenset[str]:
     if not nodes and ranks.is_complete:
         nodes = tuple(place.node for place in ranks.places.values() if place.node is not None)
     return frozenset(map(short_name, nodes))
+
+
+def _start(episode: Episode) -> int | None:
+    """Earliest time that belongs to the attempt: by the scheduler, else by the job's own lines."""
+    if episode.scheduler.start is not None:
+        return episode.scheduler.start - START_SLACK_SECONDS * MICROSECONDS
+    if episode.begin_time is None:
+        return None
+    return episode.begin_time - FIRST_LINE_SECONDS * MICROSECONDS
+
+
+def _last_starts(episode: Episode) -> dict[str, int]:
+    """The line of each of the job's files at which the ranks were last started, if they fail again.
+
+    A file that a requeued job appends to holds the failures of its earlier attempts, too.
+    """
+    starts = dict(episode.starts)
+    requeues = episode.hits.get(REQUEUE_RULE)
+    for hit in requeues.kept() if requeues is not None else ():
+        file, line = hit.line.file, hit.line.line
+        tail = episode.advances.get(file)
+        if starts.get(file, -1) < line and tail is not None and tail.steps_after(line):
+            starts[file] = line + 1
+    failed_again = {
+        hit.line.file
+        for hit in episode.all_hits()
+        if hit.signature.role in ANCHORS and hit.line.line >= starts.get(hit.line.file, 1 << 62)
+    }
+    return {file: line for file, line in starts.items() if file in failed_again}
 
 
 def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:

@@ -46,13 +46,14 @@ MIN_NODES = 2
 class Spread:
     """Over which nodes a failure is spread, and what follows from it.
 
-    `node` is the one that fails alone, null where there are several or where all do.
+    `node` is the first that fails, null where all do; `is_alone` whether it is the only one.
     """
 
-    node: str | None
     domain: Domain
     retry: Retry
     reason: Reason
+    node: str | None = None
+    is_alone: bool = False
 
 
 def spread_of(episode: Episode, hit: Hit) -> Spread | None:
@@ -66,7 +67,7 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     if cause not in OF_THE_NODE or len(everyone) < MIN_NODES:
         return None
     alike = [h for h in _of_cause(episode, cause) if not episode.recovered(h)]
-    places = {placed(episode, printer(h, episode.ranks)) for h in alike}
+    places = list(dict.fromkeys(placed(episode, printer(h, episode.ranks)) for h in alike))
     if not places or any(where.node is None for where in places):
         return None
     count = Counter(short_name(where.node) for where in places if where.node is not None)
@@ -79,15 +80,17 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     ):
         return None
     name = next(iter(count))
-    node = (episode.ranks.name_of(name) or name) if len(count) == 1 else None
-    who = node or f"{len(count)} of {len(everyone)} nodes"
+    node = episode.ranks.name_of(name) or name
+    who = node if len(count) == 1 else f"{len(count)} of {len(everyone)} nodes"
     reason = Reason(ReasonCode.SOME_NODES_ONLY, cited(alike), len(alike), detail=who)
     domain = hit.signature.domain
+    is_workload = domain in {Domain.WORKLOAD, Domain.UNKNOWN}
     return Spread(
-        node,
-        Domain.PLATFORM if domain in {Domain.WORKLOAD, Domain.UNKNOWN} else domain,
+        Domain.PLATFORM if is_workload else domain,
         Retry.YES,
         reason,
+        node=node,
+        is_alone=len(count) == 1,
     )
 
 
@@ -113,4 +116,4 @@ def _whole(episode: Episode, name: str, printers: int, nodes: int) -> bool:
 
 def _everywhere(alike: list[Hit], nodes: int) -> Spread:
     reason = Reason(ReasonCode.ALL_NODES_ALIKE, cited(alike), nodes)
-    return Spread(None, Domain.WORKLOAD, Retry.NO, reason)
+    return Spread(Domain.WORKLOAD, Retry.NO, reason)

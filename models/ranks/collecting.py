@@ -18,7 +18,9 @@ class RankCollector:
     """Takes lines in reading order. Bounded; equal lines in equal order give equal facts.
 
     After the launcher has started its processes anew, what a file said of a rank before is
-    forgotten as soon as it says it again: the rank may run elsewhere now.
+    forgotten as soon as it says it again: the rank may run elsewhere now. `starts` is the line of
+    each file at which it last shows other processes on the same GPUs; `begun` when each rank joined
+    all others, by its own clock.
     """
 
     def __init__(self) -> None:
@@ -33,12 +35,16 @@ class RankCollector:
         self.addresses: dict[str, str | None] = {}
         self.begun: dict[int, int] = {}
         self.allocations: dict[str, tuple[str, ...]] = {}
+        self.starts: dict[str, int] = {}
+        self._processes: dict[tuple[str, str], tuple[int, int]] = {}
 
     def take(self, line: LogLine) -> None:
         """Take a line that one of `RANK_PATTERNS` found."""
         said = read_line(line)
         if said is NOTHING:
             return
+        if len(said.facts) == 1:
+            self._note_process(said.facts[0])
         self.add(said)
         if line.event_time is not None and len(said.facts) == 1:
             self._note_begin(said.facts[0], line.event_time)
@@ -50,6 +56,19 @@ class RankCollector:
             return
         if len(self.begun) < MAX_NUMBERS:
             self.begun.setdefault(fact.rank, event_time)
+
+    def _note_process(self, fact: RankFact) -> None:
+        """Note the process on a GPU: where another one comes, the ranks were started anew."""
+        file, line = fact.origin.file, fact.origin.line
+        if fact.pid is None or fact.pci is None or fact.node is None or file is None:
+            return
+        gpu, now = (fact.node, fact.pci), self._rounds.get(file, 0)
+        pid, began = self._processes.get(gpu, (fact.pid, now))
+        if pid != fact.pid and began >= now:
+            self.restart(file)
+            self.starts[file] = line or 0
+        if gpu in self._processes or len(self._processes) < MAX_NUMBERS:
+            self._processes[gpu] = fact.pid, self._rounds.get(file, 0)
 
     def add(self, said: Said) -> None:
         """Take what a line says; numbers of the whole job that came last count."""

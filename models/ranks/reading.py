@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from relume.errors import RelumeError
 from relume.events import LogLine
-from relume.models.ranks.environment import MAX_NODES, is_cyclic, node_list, pairs
+from relume.models.ranks.environment import MAX_NODES, MAX_TEXT, is_cyclic, node_list, pairs
 from relume.models.ranks.facts import NOTHING, Origin, RankFact, Said, Source
 from relume.models.ranks.pci import normal_pci, unpacked_pci
 from relume.slurm.hostlists import expand
@@ -21,8 +21,6 @@ from relume.verdict import JOB_STREAMS
 
 MAX_WORLD = 1 << 20
 """No job has more ranks; a hostile line must not make us believe so."""
-READ_CHARACTERS = 8192
-"""How much of a line is read: a launcher's books of a few hundred nodes fit."""
 NEAR_CHARACTERS = 600
 """What a process says of its place stands together, ..."""
 BEFORE_CHARACTERS = 150
@@ -84,7 +82,7 @@ def read_line(line: LogLine) -> Said:
     >>> said.world_size, said.facts[0].rank, said.facts[0].node, said.facts[0].local_rank
     (16, 9, 'gpu-a02', 1)
     """
-    text = line.text[:READ_CHARACTERS]
+    text = line.text[:MAX_TEXT]
     for word, read in _READERS:
         if word in text:
             said = read(line, text)
@@ -192,6 +190,7 @@ def _environment(line: LogLine, text: str) -> Said:
     """What a process prints of itself; its host or rank may also be in the line's prefixes."""
     near = _NEAR.search(text)
     start = max(0, near.start() - BEFORE_CHARACTERS) if near else 0
+    nodes = node_list(text) if "NODELIST" in text else ()
     text = text[start : start + NEAR_CHARACTERS]  # settings printed whole are thousands long
     told = dict(pairs(text))
     rank = _number(told.get("rank"))
@@ -216,7 +215,7 @@ def _environment(line: LogLine, text: str) -> Said:
         world_size=_size(told.get("world_size")),
         tasks=_size(told.get("tasks")),
         ranks_per_node=_size(told.get("ranks_per_node")),
-        nodes=node_list(text),
+        nodes=nodes,
         is_cyclic=is_cyclic(text),
     )
 

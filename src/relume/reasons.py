@@ -18,6 +18,7 @@ class ReasonCode(StrEnum):
 
     # what was left out before anything was judged
     FOREIGN_NODE = "foreign_node"
+    EARLIER_ATTEMPT = "earlier_attempt"
     BEFORE_START = "before_start"
     AFTER_GOOD_END = "after_good_end"
     AFTER_END = "after_end"
@@ -70,6 +71,7 @@ class ReasonCode(StrEnum):
 
 _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.FOREIGN_NODE: "set aside {count}: on nodes that the attempt did not run on",
+    ReasonCode.EARLIER_ATTEMPT: "set aside {count}: from before the ranks were started anew",
     ReasonCode.BEFORE_START: "set aside {count}: before the attempt started",
     ReasonCode.AFTER_GOOD_END: (
         "set aside {count}: told by the system of an attempt that ended well ({detail})"
