@@ -22,7 +22,18 @@ from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator, Retry, Unrecognised, Verdict
 
 _WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
+_INDENTED = re.compile(r"\s|[^\n]{0,200}?(?:[|>:\]-]|\bERROR) {3,}\S")
+"""A line of a stack, also behind a prefix."""
 _WARNS = re.compile(r"\bWARN(?:ING)?\b|\bwarning\b|\bdeprecat", re.IGNORECASE)
+_SAYS = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|unable|refus\w+|denied|lost|unreachable|abort\w*|missing"
+    r"|no longer|is full|disk full|mismatch\w*|differ|unavailable|timed out|expired|unrecoverable"
+    r"|no such|(?:does|did|do|is|are|was|has|have) (?:not|never)|not found|non-?finite|corrupt\w*"
+    r"|(?:failed|failure) (?:to|on|in|at|for|with)|has failed|failed:(?! ?\d)|got SIG[A-Z]+"
+    r"|fatal(?! ?[:=] ?\d)|error(?! ?[:=] ?\d|_)|in use|exceed\w*|stuck|hung|(?:is|was) killed)\b",
+    re.IGNORECASE,
+)
+"""Says what went wrong; counts of failures, and words such as *killed* of idle workers, don't."""
 _LACKING = re.compile(
     r"\brank[ =:#]{0,2}(\d{1,7}) (?:(?:has|have|had|did|is|was|does) )?"
     r"(?:not|never|only|missing|behind|gone|lost|dead|stuck|unreachable)\b"
@@ -97,10 +108,16 @@ def accused(episode: Episode, line: Unrecognised) -> Locator:
 
 def _explains(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
     """Whether a line of trouble is one process's, or one node's, and came before the root."""
-    if not line.is_trouble or not (line.where or accused(episode, line)):
+    if not line.is_trouble or _INDENTED.match(line.text):
         return False
-    if _WARNS.search(line.text) and not accused(episode, line):
-        return False
+    if not accused(episode, line):
+        is_said = _SAYS.search(line.text) and not _WARNS.search(line.text)
+        if not line.where or not is_said:
+            return False
+    return _comes_first(episode, verdict, line)
+
+
+def _comes_first(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
     if verdict.root_file is None or verdict.root_line is None:
         return True
     if line.file == verdict.root_file:

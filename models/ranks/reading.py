@@ -39,6 +39,7 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
     r"(?:Started|Allocate) JobId=\d",
+    r"[\w-]\[\d[\d,-]{1,200}\].{0,120}\b\d{1,7} (?:processes|procs|ranks|tasks|workers|GPUs)\b",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
 
@@ -58,6 +59,11 @@ _ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
 _ALLOCATION = re.compile(
     r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
     r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
+)
+_SENTENCE = re.compile(
+    r"(?<![\w.-])(?P<nodes>[A-Za-z][\w-]{0,60}\[[\d,-]{1,2000}\]"
+    r"(?:,[A-Za-z][\w-]{0,60}(?:\[[\d,-]{1,2000}\])?){0,64})[^\w\n]"
+    r"[^\n]{0,120}?\b(?P<size>\d{1,7}) (?:processes|procs|ranks|tasks|workers|GPUs)\b"
 )
 _GLOBAL_RANKS = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _WORLD_SIZES = re.compile(r"global_world_sizes=\[(?P<size>\d{1,7})\b")
@@ -160,6 +166,21 @@ def _allocation(line: LogLine, text: str) -> Said | None:
     return Said(allocation=(found["job"] or found["id"], tuple(nodes)))
 
 
+def _sentence(_line: LogLine, text: str) -> Said | None:
+    """A list of nodes and how many processes run on them, in whatever words."""
+    found = _SENTENCE.search(text)
+    if found is None:
+        return None
+    try:
+        nodes = tuple(expand(found["nodes"], limit=MAX_NODES))
+    except RelumeError:
+        return NOTHING
+    size = _size(found["size"])
+    if size is None or len(nodes) < 2 or size % len(nodes):  # noqa: PLR2004 - a list is of several
+        return NOTHING
+    return Said(nodes=nodes, world_size=size, ranks_per_node=size // len(nodes))
+
+
 def _mapping(line: LogLine, text: str) -> Said:
     origin = Origin(Source.LAUNCHER, line.file, line.line)
     facts = [
@@ -224,6 +245,7 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("anks ", _comm),
     (": Using ", _address),
     ("Pid ", _nccl_tests),
+    ("[", _sentence),
     ("JobId=", _allocation),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),
