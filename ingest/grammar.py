@@ -83,6 +83,8 @@ BRACKETED = (
     r"\[(?:PID|pid|TID|tid)[ :=]{1,2}{PID}\] ?",
     r"\[r(?P<rank>{RANK})(?:/\d{1,7})?\]:? ?",
     r"\[(?P<rank>{RANK})\]<std(?:out|err)>: ?",  # Horovod
+    r"\[{NODE}:gpu(?P<local_rank>\d{1,2})\] ?",
+    r"\[pod/(?:[\w.]{1,60}-){0,20}(?:worker|trainer)-(?P<group_rank>{RANK})(?:/[\w.-]{1,63})?\] ?",
     r"\[pod/[\w.-]{1,253}(?:/[\w.-]{1,63})?\] ?",  # kubectl logs --prefix
     r"\[process(?:_index)?[=: ](?P<rank>{RANK})\]:? ?",  # JAX
     r"\[titan\] ?",
