@@ -21,9 +21,10 @@ from relume.models.diagnosis.episode import Episode, SchedulerFacts
 from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.diagnosis.unexplained import is_unexplained
+from relume.models.diagnosis.unexplained import has_open_end, is_unexplained
 from relume.models.signatures.hit import Hit
 from relume.models.templates.history import TemplateHistory
+from relume.models.templates.shapes import Shape
 from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
@@ -135,6 +136,9 @@ class AttemptAnalysis:
             verdict = diagnose(episode, settings)
             if is_unexplained(verdict, self._catalogue.by_id.get(verdict.rule or "")):
                 verdict = replace(verdict, unrecognised=self._unmatched.of(episode))
+            elif has_open_end(verdict, episode):
+                lines = self._unmatched.of(episode, Shape.FAILURE)
+                verdict = replace(verdict, unrecognised=lines)
             self._said = settings, pace, verdict, episode
         return self._said[2:]
 
