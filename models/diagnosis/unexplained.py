@@ -21,7 +21,7 @@ def is_unexplained(verdict: Verdict, rule: Signature | None) -> bool:
     """
     if verdict.kind is Kind.UNKNOWN:
         return True
-    if verdict.kind not in {Kind.CRASH, Kind.HANG}:
+    if verdict.kind not in {Kind.CRASH, Kind.HANG} or verdict.domain is Domain.SCHEDULER:
         return False
     if rule is None:
         return verdict.domain is Domain.UNKNOWN
