@@ -21,8 +21,10 @@ from relume.models.diagnosis.episode import Episode, SchedulerFacts
 from relume.models.diagnosis.foremost import is_weak, with_foremost
 from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.diagnosis.unexplained import has_open_end
 from relume.models.signatures.hit import Hit
 from relume.models.templates.history import TemplateHistory
+from relume.models.templates.shapes import Shape
 from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
@@ -107,10 +109,17 @@ class AttemptAnalysis:
     def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards.
 
-        Costs nothing while nothing new was fed. Without `pace` stragglers aren't looked for, which
-        is most of the cost.
+        Costs nothing while nothing new was fed. Without `pace` neither stragglers nor unrecognised
+        lines are looked for, which is most of the cost.
         """
         return self._judged(settings, pace=pace)[0]
+
+    def with_lines(self, verdict: Verdict) -> Verdict:
+        """Return a verdict on what was fed so far with its unrecognised lines, if it needs any."""
+        if verdict.unrecognised:
+            return verdict
+        said = self._said or (None, False, *self._judged(None, pace=False))
+        return self._with_lines(verdict, said[3])
 
     def teach(self, history: TemplateHistory, settings: DiagnosisSettings | None = None) -> bool:
         """Take what this attempt printed into `history`, if it ended well; say whether it did."""
@@ -132,11 +141,18 @@ class AttemptAnalysis:
         if self._said is None or self._said[:2] != (settings, pace):
             episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
             verdict = diagnose(episode, settings)
-            if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
-                verdict = replace(verdict, unrecognised=self._unmatched.of(episode))
-                verdict = with_foremost(episode, verdict)
+            if pace:
+                verdict = self._with_lines(verdict, episode)
             self._said = settings, pace, verdict, episode
         return self._said[2:]
+
+    def _with_lines(self, verdict: Verdict, episode: Episode) -> Verdict:
+        if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
+            told = replace(verdict, unrecognised=self._unmatched.of(episode))
+            return with_foremost(episode, told)
+        if has_open_end(verdict, episode):
+            return replace(verdict, unrecognised=self._unmatched.of(episode, Shape.FAILURE))
+        return verdict
 
     def _forget(self) -> None:
         """Forget what was said: something new is known."""

@@ -59,9 +59,10 @@ class Unmatched:
     run: str | None = None
     logs: Sequence[str] | None = None
 
-    def of(self, episode: Episode) -> tuple[Unrecognised, ...]:
+    def of(self, episode: Episode, least: Shape = Shape.FRAME) -> tuple[Unrecognised, ...]:
         """Return the most unusual lines that nothing of ours knows, the most telling first.
 
+        Of an attempt that passes for healthy, only those that look so bad as `least`, if any.
         Looked at are the job's own logs, those of the system only where it has none. Of a log with
         steps, what came after the third last one: the steps since may be those of ranks that did
         not know yet.
@@ -75,7 +76,7 @@ class Unmatched:
         familiar = (
             NOTHING if self.history is None else self.history.familiar(self._families(episode))
         )
-        return unrecognised((line for _, line in late), earlier, familiar)
+        return unrecognised((line for _, line in late), earlier, familiar, least=least)
 
     def teach(self, history: TemplateHistory, episode: Episode) -> bool:
         """Take what a healthy attempt printed into `history`; false where that is known already."""

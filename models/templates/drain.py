@@ -20,7 +20,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from relume.models.templates.masking import FOLD, MASK, MAX_LINE_BYTES, Masker
+from relume.models.templates.masking import FOLD, MASK, MAX_LINE_BYTES, Masker, cut
 
 WILDCARD = b"*"
 MAX_REMEMBERED = 1 << 15
@@ -154,13 +154,13 @@ class Drain:
 
     def add(self, line: bytes) -> Template | None:
         """Take one line and return its template; null for a line without a word."""
-        return self._add(line[:MAX_LINE_BYTES].translate(FOLD))
+        return self._add(cut(line).translate(FOLD))
 
     def add_lines(self, data: bytes) -> list[Template | None]:
         """Take the lines of a block, and return the template of each as it was then."""
         add = self._add
         lines = data.removesuffix(b"\n").translate(FOLD).split(b"\n")
-        return [add(line[:MAX_LINE_BYTES]) for line in lines]
+        return [add(line if len(line) <= MAX_LINE_BYTES else cut(line)) for line in lines]
 
     def covering(self, line: bytes) -> list[Template]:
         """Return the templates that cover a line as it is, the oldest first. Changes nothing.

@@ -10,9 +10,10 @@ import re
 
 MASK = b"#"
 """Stands for a value, also within a word: ``rank#``, ``node#:``."""
-MAX_LINE_BYTES = 512
+MAX_WORDS = 32
 """What is looked at of a line; what two lines differ in stands before."""
-MAX_WORDS = 48
+MAX_LINE_BYTES = 1024
+"""The same in bytes; a word that goes on after it is left out, since values differ in length."""
 MAX_REMEMBERED = 1 << 16
 """Words remembered with what they are without their values; ..."""
 REMEMBERED_BYTES = 64
@@ -32,6 +33,14 @@ _VALUE = re.compile(
 )
 
 
+def cut(line: bytes) -> bytes:
+    """Return what is looked at of a line."""
+    if len(line) <= MAX_LINE_BYTES:
+        return line
+    end = line.rfind(b" ", 0, MAX_LINE_BYTES)
+    return line[: end if end > 0 else MAX_LINE_BYTES]
+
+
 class Masker:
     """Masks lines, and remembers their words. Bounded; what it gives depends on the line only.
 
@@ -48,7 +57,7 @@ class Masker:
 
     def words(self, line: bytes) -> tuple[bytes, ...]:
         """Return the masked words of a line, `MAX_WORDS` at most; what follows is left out."""
-        return self.folded(line[:MAX_LINE_BYTES].translate(FOLD))
+        return self.folded(cut(line).translate(FOLD))
 
     def folded(self, line: bytes) -> tuple[bytes, ...]:
         """Return the same of a line that `FOLD` was applied to, and that was cut."""

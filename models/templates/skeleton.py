@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from relume.models.templates.masking import MASK, MAX_LINE_BYTES, MAX_WORDS, Masker
+from relume.models.templates.masking import MASK, MAX_WORDS, Masker
 
 CATEGORY = "site_unknown"
 SOURCE = "relume report unknown"
@@ -125,7 +125,7 @@ class _Word(NamedTuple):
 
 def _words(line: str) -> list[_Word]:
     masker, words = Masker(), list[_Word]()
-    for found in _WORD.finditer(line[:MAX_LINE_BYTES]):
+    for found in _WORD.finditer(line[:MAX_SAMPLE]):
         word = found[0]
         masked = masker.words(word.encode("utf-8", "replace"))
         is_constant = masked == (word.encode("utf-8", "replace"),) and MASK not in masked[0]

@@ -78,6 +78,7 @@ class _Kind:
     at: int
     count: int = 0
     score: float = 0.0
+    is_new: bool = False
     why: str = ""
     printers: set[Locator] = field(default_factory=set)
 
@@ -95,6 +96,7 @@ def unrecognised(
     earlier: Iterable[bytes],
     familiar: Familiar = NOTHING,
     *,
+    least: Shape = Shape.FRAME,
     limit: int = MAX_SHOWN,
 ) -> tuple[Unrecognised, ...]:
     """Return the most unusual of `late`, at most `limit`, the most telling first.
@@ -109,6 +111,9 @@ def unrecognised(
         Lines of the same logs from while there was progress, in any order.
     familiar
         What is known of healthy attempts.
+    least
+        Only new lines that look so bad at least. *Frame*: any, and where none is unusual, those
+        that are most so.
 
     Examples
     --------
@@ -123,9 +128,14 @@ def unrecognised(
         usual.add(raw)
     kinds = _kinds(late)
     for kind in kinds:
-        kind.score, kind.why = _novelty(kind.line, usual, familiar)
+        novelty, kind.why = _novelty(kind.line, usual, familiar)
+        kind.is_new, kind.score = novelty >= _NEW_HERE, novelty
         kind.score += _BY_SHAPE[kind.shape]
-    shown = [kind for kind in kinds if kind.score >= _LEAST] or kinds
+    shown = [kind for kind in kinds if kind.score >= _LEAST]
+    if least > Shape.FRAME:
+        shown = [kind for kind in shown if kind.shape >= least and kind.is_new]
+    elif not shown:
+        shown = kinds
     _rank(shown)
     return tuple(map(_shown, shown[:limit]))
 

@@ -84,7 +84,7 @@ class Findings:
         """Take one landing, in order."""
         for advice in self.judge.take(landing):
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
-            verdict = result.verdict if watch is None else watch.verdict
+            verdict = result.verdict if watch is None else watch.shown_verdict()
             result.findings.append(Finding(advice, verdict))
 
     def finish(self) -> dict[str, Replayed]:

@@ -295,6 +295,14 @@ class AttemptWatch:
             log.exception("%s: diagnosis failed", self.attempt)
             return self._failed_diagnosis()
 
+    def shown_verdict(self) -> Verdict | None:
+        """Return the present verdict with its unrecognised lines; null before there is one."""
+        try:
+            return None if self.verdict is None else self._analysis.with_lines(self.verdict)
+        except Exception:
+            log.exception("%s: no lines to show", self.attempt)
+            return self.verdict
+
     def teach(self, history: TemplateHistory) -> bool:
         """Take what the attempt printed into `history`, if it ended well; say whether it did."""
         try:

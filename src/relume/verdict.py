@@ -142,8 +142,9 @@ class Verdict:
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
     have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
-    which nobody knows why it failed, or whether it did: the most unusual first; `reasons` how the
-    verdict came about, `why` the same in words.
+    which nobody knows why it failed, or whether it did: the most unusual first. One that passes for
+    healthy only because its steps advance has those that look like a failure. `reasons` tells how
+    the verdict came about, `why` the same in words.
     """
 
     attempt: str

@@ -24,7 +24,10 @@ class Plain:
 
 def masked(line: bytes) -> list[bytes]:
     """Return the words of a line without their values."""
-    folded = re.sub(rb"[0-9]", b"0", line[:MAX_LINE_BYTES])
+    if len(line) > MAX_LINE_BYTES:
+        head = line[:MAX_LINE_BYTES]
+        line = head.rpartition(b" ")[0] or head
+    folded = re.sub(rb"[0-9]", b"0", line)
     words = [word.decode("utf-8", "replace").encode() for word in folded.split()[:MAX_WORDS]]
     return [_VALUE.sub(b"#", word) if re.search(rb"[0/]", word) else word for word in words]
 

@@ -132,3 +132,18 @@ def test_of_many_logs_only_so_many_lines_are_looked_at(monkeypatch: pytest.Monke
 def test_hostile_lines_do_no_harm(line: str) -> None:
     verdict = judged([*RUN, line, SEAL])
     assert SEAL in texts(verdict)
+
+
+def test_a_run_that_passes_for_healthy_shows_what_looks_like_a_failure_after_its_steps() -> None:
+    verdict = judged([*RUN, "keeper 7 goes home", f"ERROR {SEAL}"], facts=None)
+    assert verdict.kind is Kind.BENIGN
+    assert texts(verdict) == [f"ERROR {SEAL}"]
+    assert texts(judged([*RUN, "keeper 7 goes home"], facts=None)) == []
+
+
+def test_a_failure_that_a_healthy_run_got_over_or_printed_before_is_not_shown() -> None:
+    again = [*RUN[:200], f"ERROR {SEAL}", *RUN[200:], f"ERROR {SEAL}"]
+    assert texts(judged(again, facts=None)) == []
+    assert texts(judged([*RUN, f"ERROR {SEAL}", *DONE[-1:]], facts=None)) == []
+    completed = SchedulerFacts("COMPLETED", exit_code=0)
+    assert texts(judged([*RUN, f"ERROR {SEAL}"], facts=completed)) == []

@@ -42,6 +42,11 @@ def test_a_crash_is_unexplained_if_its_rule_says_no_more_than_that(
     assert is_unexplained(CRASH, rule) is expected
 
 
+def test_what_the_scheduler_decided_is_explained_whatever_its_rule_says() -> None:
+    rule = make_signature("cancelled", tier=Tier.TEARDOWN, domain=Domain.SCHEDULER)
+    assert not is_unexplained(replace(CRASH, domain=Domain.SCHEDULER), rule)
+
+
 @pytest.mark.parametrize(
     ("kind", "domain", "expected"),
     [

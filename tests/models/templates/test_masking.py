@@ -41,6 +41,12 @@ def test_a_line_has_a_limit_in_words_and_in_bytes() -> None:
     assert masker.words(b"x" * 10 * MAX_LINE_BYTES) == (b"x" * MAX_LINE_BYTES,)
 
 
+def test_no_word_is_cut_in_two() -> None:
+    word = b"timer-" + b"of-a-phase" * 9
+    for value in (7, 12345):
+        assert set(Masker().words((word + b" %d " % value) * 40)) == {word, b"#"}
+
+
 def test_bytes_that_are_no_text_become_text() -> None:
     assert masked("") == ""
     assert Masker().words(b"\xff\xfe ok") == ("\ufffd\ufffd".encode(), b"ok")
