@@ -10,6 +10,7 @@ from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
+from relume.serve.databases import DatabaseFolder, cache_folder
 from relume.serve.offline import Analyzer
 from relume.settings import Settings
 
@@ -17,19 +18,23 @@ from relume.settings import Settings
 def analyzer_of(
     settings: Settings, *, rules: Sequence[Path] = (), engine: str = "hyperscan"
 ) -> Analyzer:
-    """Compile the rules and patterns of a configuration, and `rules` besides; it takes a second.
+    """Compile the rules and patterns of a configuration, and `rules` besides.
+
+    It takes a second, or half of one where the user's cache folder has them compiled.
 
     Raises
     ------
     RelumeError
         For rules or patterns that can't be used.
     """
+    folder = cache_folder()
     return Analyzer(
         load_rules(settings, rules),
         user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
         settings=diagnosis_of(settings),
         zone=settings.cluster.timezone,
         engine=engine,
+        store=None if folder is None else DatabaseFolder(folder),
     )
 
 

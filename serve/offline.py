@@ -18,7 +18,7 @@ from relume.ingest.opening import read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.signatures.engine import build_engine
+from relume.models.signatures.engine import DatabaseStore, build_engine
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
@@ -55,9 +55,11 @@ class Analyzer:
         IANA name of the clock of lines without a zone.
     engine
         ``hyperscan`` or ``re2``; both find the same lines.
+    store
+        Where compiled rules are kept from one start to the next; nowhere when null.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is compiled, each by its name
         self,
         catalogue: Catalogue | None = None,
         *,
@@ -65,13 +67,14 @@ class Analyzer:
         settings: DiagnosisSettings | None = None,
         zone: str = "UTC",
         engine: str = "hyperscan",
+        store: DatabaseStore | None = None,
     ) -> None:
         self.catalogue = catalogue or load_catalogue()
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
         plan = make_plan(self.catalogue, user_formats)
         self._scanner = Scanner(
-            build_engine(plan.patterns, prefer=engine),
+            build_engine(plan.patterns, prefer=engine, store=store),
             plan,
             Matcher(self.catalogue),
             self.catalogue,
