@@ -10,6 +10,7 @@ from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
+from relume.serve.databases import DatabaseFolder, cache_folder
 from relume.serve.healthy import load_history
 from relume.serve.offline import Analyzer
 from relume.settings import Settings
@@ -22,7 +23,9 @@ def analyzer_of(
     engine: str = "hyperscan",
     lake: Path | None = None,
 ) -> Analyzer:
-    """Compile the rules and patterns of a configuration, and `rules` besides; it takes a second.
+    """Compile the rules and patterns of a configuration, and `rules` besides.
+
+    It takes a second, or half of one where the user's cache folder has them compiled.
 
     What is usual it knows from the healthy attempts of `lake`, else of the configured lake.
 
@@ -32,6 +35,7 @@ def analyzer_of(
         For rules or patterns that can't be used, and for a history that can't be read.
     """
     known = lake or (Path(settings.diagnose.lake) if settings.diagnose.lake else None)
+    folder = cache_folder()
     return Analyzer(
         load_rules(settings, rules),
         user_formats=[user_format(pattern) for pattern in settings.progress.patterns],
@@ -39,6 +43,7 @@ def analyzer_of(
         zone=settings.cluster.timezone,
         engine=engine,
         history=None if known is None else load_history(known),
+        store=None if folder is None else DatabaseFolder(folder),
     )
 
 

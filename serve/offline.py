@@ -19,7 +19,7 @@ from relume.ingest.opening import read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.signatures.engine import build_engine
+from relume.models.signatures.engine import DatabaseStore, build_engine
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
@@ -59,9 +59,11 @@ class Analyzer:
         ``hyperscan`` or ``re2``; both find the same lines.
     history
         What healthy attempts print; null where nobody knows. It may grow meanwhile.
+    store
+        Where compiled rules are kept from one start to the next; nowhere when null.
     """
 
-    def __init__(  # noqa: PLR0913 - what is known beforehand, each by its name
+    def __init__(  # noqa: PLR0913 - what is compiled, each by its name
         self,
         catalogue: Catalogue | None = None,
         *,
@@ -70,6 +72,7 @@ class Analyzer:
         zone: str = "UTC",
         engine: str = "hyperscan",
         history: TemplateHistory | None = None,
+        store: DatabaseStore | None = None,
     ) -> None:
         self.history = history
         self.catalogue = catalogue or load_catalogue()
@@ -77,7 +80,7 @@ class Analyzer:
         self._zone = zone
         plan = make_plan(self.catalogue, user_formats)
         self._scanner = Scanner(
-            build_engine(plan.patterns, prefer=engine),
+            build_engine(plan.patterns, prefer=engine, store=store),
             plan,
             Matcher(self.catalogue),
             self.catalogue,
