@@ -8,7 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from relume.errors import InputError
-from relume.ingest.dumps.pickles import MAX_CONTAINERS, UnsafePickleError, unpickle
+from relume.ingest.dumps.pickles import (
+    MAX_CONTAINERS,
+    BrokenPickleError,
+    UnsafePickleError,
+    unpickle,
+)
 from relume.ingest.opening import read_chunks
 
 MAX_BYTES: Final = 64 << 20
@@ -16,7 +21,11 @@ MAX_BYTES: Final = 64 << 20
 
 
 class DumpError(InputError):
-    """A dump that is not used: hostile, broken or too large."""
+    """A dump that is not used: broken or too large."""
+
+
+class HostileDumpError(DumpError):
+    """A pickle that tries more than to be data."""
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -48,8 +57,10 @@ def parse_document(data: bytes, name: str) -> Any:  # noqa: ANN401 - plain data 
 
     Raises
     ------
+    HostileDumpError
+        For a pickle that tries more than to be data.
     DumpError
-        For a pickle that tries more than to be data, and for what is broken or holds too much.
+        For what is broken or holds too much.
 
     Examples
     --------
@@ -59,11 +70,15 @@ def parse_document(data: bytes, name: str) -> Any:  # noqa: ANN401 - plain data 
     try:
         if data[:1] == b"\x80":
             return unpickle(data)
-        if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
-            raise ValueError("it may hold more lists and objects than a dump has")
-        return msgspec.json.decode(data)
-    except UnsafePickleError as error:
+        return _from_json(data)
+    except BrokenPickleError as error:
         raise DumpError(
+            f"dump {name} is not used",
+            found=f"a pickle that can't be used: {error}",
+            expected="the whole file, as it was written",
+        ) from error
+    except UnsafePickleError as error:
+        raise HostileDumpError(
             f"dump {name} is refused",
             found=f"a pickle that is no plain data: {error}",
             expected="a pickle of lists, dicts, strings and numbers only",
@@ -72,6 +87,12 @@ def parse_document(data: bytes, name: str) -> Any:  # noqa: ANN401 - plain data 
     except (ValueError, RecursionError) as error:
         raise DumpError(
             f"dump {name} is not used",
-            found=f"broken JSON: {str(error)[:200]}",
+            found=f"JSON that can't be used: {str(error)[:200]}",
             expected="the whole file, as it was written",
         ) from error
+
+
+def _from_json(data: bytes) -> Any:  # noqa: ANN401
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
+        raise ValueError("it may hold more lists and objects than a dump has")
+    return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))

@@ -39,7 +39,11 @@ _NAMES: Final = {ord(op.code): op.name for op in pickletools.opcodes}
 
 
 class UnsafePickleError(ValueError):
-    """A pickle that is refused: what it tried, or in which way it is broken."""
+    """A pickle that tries more than to be data: what it tried."""
+
+
+class BrokenPickleError(ValueError):
+    """A pickle that ends early, makes no sense or is larger than any dump."""
 
 
 def unpickle(data: bytes) -> Any:  # noqa: ANN401 - whatever the pickle holds
@@ -50,18 +54,22 @@ def unpickle(data: bytes) -> Any:  # noqa: ANN401 - whatever the pickle holds
     Raises
     ------
     UnsafePickleError
-        For a pickle that tries anything else, is broken, or exceeds a bound.
+        For a pickle that tries anything else.
+    BrokenPickleError
+        For one that makes no sense or exceeds a bound.
 
     Examples
     --------
     >>> unpickle(pickle.dumps({"version": "2.10", "entries": [1, (2, 3)]}))
     {'version': '2.10', 'entries': [1, [2, 3]]}
-    >>> unpickle(b"\x80\x02cos\nsystem\n(U\x04trueptR.")
-    Traceback (most recent call last):
-    relume.ingest.dumps.pickles.UnsafePickleError: it tries to load os.system
+    >>> try:
+    ...     unpickle(b"\x80\x02cos\nsystem\n(X\x04\x00\x00\x00truetR.")
+    ... except UnsafePickleError as error:
+    ...     print(error)
+    it tries to load os.system
     """
     if data.count(b"]") + data.count(b"}") > MAX_CONTAINERS:
-        raise UnsafePickleError("it may hold more lists and dicts than a dump has")
+        raise BrokenPickleError("it may hold more lists and dicts than a dump has")
     if is_plain(data):
         return _load(data)
     return interpret(data)
@@ -77,9 +85,9 @@ def _load(data: bytes) -> Any:  # noqa: ANN401
         EOFError,
         LookupError,
     ) as error:
-        raise UnsafePickleError("it is broken") from error
+        raise BrokenPickleError("it is broken") from error
     except (TypeError, ValueError) as error:
-        raise UnsafePickleError("it is broken") from error
+        raise BrokenPickleError("it is broken") from error
 
 
 # --- the proof ---------------------------------------------------------------------------------
@@ -182,7 +190,7 @@ def interpret(data: bytes) -> Any:  # noqa: ANN401, C901, PLR0912, PLR0915 - one
             elif code == 0x8A:  # LONG1
                 width = data[position]
                 if width > MAX_INTEGER_BYTES:
-                    raise UnsafePickleError(f"it holds an integer of {width} bytes")
+                    raise BrokenPickleError(f"it holds an integer of {width} bytes")
                 push(
                     int.from_bytes(data[position + 1 : position + 1 + width], "little", signed=True)
                 )
@@ -230,8 +238,8 @@ def interpret(data: bytes) -> Any:  # noqa: ANN401, C901, PLR0912, PLR0915 - one
             else:
                 raise UnsafePickleError(_what_it_tries(data, position, code, stack))
     except (IndexError, KeyError, TypeError, struct.error) as error:
-        raise UnsafePickleError(f"it is broken at byte {position}") from error
-    raise UnsafePickleError(f"it has more than {MAX_OPERATIONS} operations")
+        raise BrokenPickleError(f"it is broken at byte {position}") from error
+    raise BrokenPickleError(f"it has more than {MAX_OPERATIONS} operations")
 
 
 def _only(stack: list[Any], marks: list[int]) -> Any:  # noqa: ANN401
@@ -258,7 +266,7 @@ def _top(stack: list[Any], kind: type) -> Any:  # noqa: ANN401
 def _set(stack: list[Any], items: list[Any]) -> None:
     keys = items[::2]
     if any(type(key) is not str for key in keys) or len(items) % 2:
-        raise UnsafePickleError("it has a key that is no string")
+        raise BrokenPickleError("it has a key that is no string")
     _top(stack, dict).update(zip(keys, items[1::2], strict=True))
 
 
