@@ -125,18 +125,17 @@ def _skipped(hang: Hang, random: Random) -> None:
 
 
 def _no_receive(hang: Hang, random: Random) -> None:
-    """A rank leaves out a receive that another sends to."""
-    receives = [
-        (rank, at)
-        for rank in range(hang.job.world)
-        for at in _step(hang.job, rank)
-        if _receives(hang.job.programs[rank][at])
-    ]
-    rank, at = random.choice(receives)
-    program = hang.job.programs[rank]
-    one = program[at]
+    """A rank ends without the last receive that another sends to."""
+    job, last = hang.job, [steps[-1] for steps in hang.job.steps]
+    receiving = {
+        rank: [at for at in range(last[rank], len(program)) if _receives(program[at])]
+        for rank, program in enumerate(job.programs)
+    }
+    rank = random.choice([rank for rank, places in receiving.items() if places])
+    at = receiving[rank][-1]
+    one = job.programs[rank][at]
     left = tuple(p for p in one.parts if p.is_send) if isinstance(one, Batch) else ()
-    program[at : at + 1] = [Batch(left)] if left else []
+    job.programs[rank][at : at + 1] = [Batch(left)] if left else []
     hang.culprits = frozenset({rank})
 
 
@@ -152,12 +151,13 @@ def _circle(hang: Hang, random: Random) -> None:
     ranks = hang.job.groups[line].ranks
     first = random.choice(ranks)
     for place, rank in enumerate(ranks):
-        before = ranks[place - 1]
+        before, after = ranks[place - 1], ranks[(place + 1) % len(ranks)]
         at = hang.job.steps[rank][FAULTY_STEP]
         wait = 0.0 if rank == first else random.uniform(0.05, 0.4)
         hang.job.programs[rank][at:at] = [
             Host(wait),
             Peer(line, before, is_send=False, shape=(64,)),
+            Peer(line, after, is_send=True, shape=(64,)),
         ]
     hang.culprits = frozenset({first})
 

@@ -99,7 +99,7 @@ def decode(document: dict[str, Any]) -> Flight:
     return Flight(
         version=version[:MAX_TEXT] if isinstance(version, str) else None,
         groups=tuple(groups.values()),
-        collectives=tuple(_kept(entries, groups)),
+        collectives=tuple(_kept(entries)),
         is_whole=_is_whole(raw),
         rank=next((r for key in _RANK_KEYS if (r := _rank(document.get(key))) is not None), None),
         node=next((n for key in _NODE_KEYS if (n := _node(document.get(key)))), None),
@@ -210,10 +210,10 @@ def _own_rank(entry: _Entry, groups: dict[str, ProcessGroup]) -> int | None:
 # --- collectives -------------------------------------------------------------------------------
 
 
-def _kept(entries: Sequence[_Entry], groups: dict[str, ProcessGroup]) -> Iterator[Collective]:
+def _kept(entries: Sequence[_Entry]) -> Iterator[Collective]:
     """Collectives that are not complete, the last of each group, and the last that are complete."""
     batches = _batches(entries)
-    states = [_state(entry, batches, groups) for entry in entries]
+    states = [_state(entry, batches) for entry in entries]
     last = {(entry.group, entry.is_p2p): index for index, entry in enumerate(entries)}
     complete = deque(
         (i for i, state in enumerate(states) if state == COMPLETED), maxlen=KEPT_COMPLETE
@@ -241,29 +241,14 @@ def _is_alone(entries: Sequence[_Entry], index: int) -> bool:
     return before is None or before[:3] != entries[index][:3]
 
 
-def _state(
-    entry: _Entry,
-    batches: dict[tuple[str, bool, int], _Entry],
-    groups: dict[str, ProcessGroup],
-) -> str:
+def _state(entry: _Entry, batches: dict[tuple[str, bool, int], _Entry]) -> str:
     marker = batches.get((entry.group, entry.is_p2p, entry.sequence), entry)
     state = marker.raw.get("state")
     if state == COMPLETED or _time(marker.raw.get("time_discovered_completed_ns")) is not None:
         return COMPLETED
     if marker.operation.startswith("gloo:") and marker.raw.get("retired") is True:
         return COMPLETED
-    group = groups.get(entry.group)
-    done = group.last_completed if group is not None else None
-    if entry.is_p2p and marker is entry and done is not None and entry.sequence <= done:
-        return COMPLETED if _counts_p2p(group, entry) else SCHEDULED
     return STARTED if state == STARTED else SCHEDULED
-
-
-def _counts_p2p(group: ProcessGroup | None, entry: _Entry) -> bool:
-    """Whether the counters of a group are those of its point-to-point works."""
-    collectives = _number(entry.raw.get("collective_seq_id"))
-    enqueued = group.last_enqueued if group is not None else None
-    return enqueued is not None and enqueued != collectives and enqueued >= entry.sequence
 
 
 def _collective(entry: _Entry, state: str, timed: _Entry) -> Collective:

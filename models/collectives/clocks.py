@@ -18,6 +18,8 @@ COMPARED: int = 8
 """Collectives of each group and rank whose times are compared, the last ones."""
 ROUNDS: int = 12
 """Clocks that meet only through other ranks' groups settle after a few rounds."""
+LOOKED_AT: float = 150_000.0
+"""Microseconds by which an end may be seen later than it was."""
 SETTLED: float = 1000.0
 """Microseconds: recorders look for ends ten times a second at best."""
 
@@ -45,8 +47,9 @@ class Clocks:
 def compare_clocks(dumps: Iterable[RankDump]) -> Clocks:
     """Compare the clocks of all ranks by the collectives that ended on several of them.
 
-    Where a recorder tells no ends, times of calls stand for them; those of a rank that is always
-    late are off by its lateness.
+    Ends are seen when a watchdog looks, ten times a second or less. Calls are noted as they are
+    made, but those of a rank that is always late are off by its lateness. So calls count where
+    they agree with the ends, or where no ends are told.
     """
     ends: dict[_Key, dict[int, int]] = {}
     calls: dict[_Key, dict[int, int]] = {}
@@ -57,10 +60,15 @@ def compare_clocks(dumps: Iterable[RankDump]) -> Clocks:
             key = group, collective.sequence_number
             if collective.completed_time is not None:
                 ends.setdefault(key, {})[dump.rank] = collective.completed_time
-            elif collective.enqueued_time is not None:
+            if collective.enqueued_time is not None:
                 calls.setdefault(key, {})[dump.rank] = collective.enqueued_time
-    told = _differences(ends)
-    return Clocks(_differences(calls) | told)
+    by_ends, by_calls = _differences(ends), _differences(calls)
+    close = {
+        rank: ahead
+        for rank, ahead in by_calls.items()
+        if abs(ahead - by_ends.get(rank, ahead)) <= LOOKED_AT
+    }
+    return Clocks(by_ends | close)
 
 
 def _last_complete(collectives: tuple[Collective, ...]) -> Iterable[Collective]:

@@ -10,8 +10,11 @@ may a receive that is not the first open work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -45,6 +48,11 @@ class OpenWork:
         """What the first of its ranks calls it."""
         return next(iter(self.waiting.values())).operation
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody has not come."""
+        return bool(self.absent or self.missing)
+
     def blockers(self, *, firmly: bool = False) -> Iterator[int]:
         """Ranks that keep it from going on, others than through doubt where `firmly`."""
         yield from self.absent
@@ -54,36 +62,59 @@ class OpenWork:
             yield from self.unclear
 
 
+class Strength(IntEnum):
+    """How surely a work holds the rank that has it open."""
+
+    ANY = 0
+    FIRM = 1
+    FIRST = 2
+    """Firmly, and it is the first that the rank has open."""
+
+
+class Sink(NamedTuple):
+    """A part of the graph: its nodes are ranks as they are, work `n` as ``-1 - n``.
+
+    `circle` is the part with its weak edges: the same where they made no difference.
+    """
+
+    nodes: frozenset[int]
+    circle: frozenset[int]
+
+
 @dataclass(slots=True)
 class WaitGraph:
-    """The open works, and of each rank those it has open, with whether they hold it."""
+    """The open works, and of each rank the numbers of those it has open, with their strength."""
 
     works: list[OpenWork]
-    of_rank: dict[int, list[tuple[int, bool]]]
+    of_rank: dict[int, list[tuple[int, Strength]]]
 
-    def sinks(self) -> list[frozenset[int]]:
+    def sinks(self) -> list[Sink]:
         """Parts of the graph that others wait for and that wait for nothing outside.
 
-        A part is a set of nodes: ranks as they are, work `n` as ``-1 - n``. Of a part that is a
-        circle, only what is left of it without weak edges, when that is less.
+        Of a part that is a circle, what is left of it without weak edges; of a circle that stays,
+        its core: ranks that wait for each other in the first of what they have open.
         """
-        parts = []
-        for part in _closed_parts(self._edges(firmly=False, within=None)):
-            inner = _closed_parts(self._edges(firmly=True, within=part)) if len(part) > 1 else []
-            parts += inner or [part]
-        return parts
+        sinks = []
+        for part in _closed_parts(self._edges(Strength.ANY, None)):
+            inner = _closed_parts(self._edges(Strength.FIRM, part)) if len(part) > 1 else []
+            for nodes in inner or [part]:
+                core = _closed_parts(self._edges(Strength.FIRST, nodes)) if len(nodes) > 1 else []
+                sinks += [Sink(one, part) for one in core if len(one) > 1] or [Sink(nodes, part)]
+        return sinks
 
-    def _edges(self, *, firmly: bool, within: frozenset[int] | None) -> Iterator[tuple[int, int]]:
+    def _edges(
+        self, strength: Strength, within: frozenset[int] | None
+    ) -> Iterator[tuple[int, int]]:
         reached = set()
         for rank, opened in self.of_rank.items():
-            for number, is_firm in opened:
+            for number, strongest in opened:
                 node = -1 - number
-                if (is_firm or not firmly) and (within is None or {rank, node} <= within):
+                if strongest >= strength and (within is None or {rank, node} <= within):
                     reached.add(number)
                     yield rank, node
         for number in reached:
             node = -1 - number
-            blockers = set(self.works[number].blockers(firmly=firmly))
+            blockers = set(self.works[number].blockers(firmly=strength > Strength.ANY))
             inside = blockers if within is None else blockers & within
             yield from ((node, rank) for rank in inside)
             if not inside:
@@ -118,22 +149,55 @@ def build_graph(state: State) -> WaitGraph:
     for group in state.groups.values():
         _add_collectives(state, group, works, index)
     _add_pairs(state, works, index)
-    of_rank: dict[int, list[tuple[int, bool]]] = {rank: [] for rank in state.dumps}
+    graph = WaitGraph(works, {rank: [] for rank in state.dumps})
     for rank, opened in state.open.items():
-        first = opened[0].order if opened else 0
-        firm = [w for w in opened if w.peer is None or (not w.is_send and w.order == first)]
-        first_firm = min((w.order for w in firm), default=None)
-        firm_ids = set(map(id, firm))
-        for work in opened:
-            if id(work) not in index:
-                continue
-            number = index[id(work)]
-            of_rank[rank].append((number, id(work) in firm_ids))
-            if work.order > first:
-                works[number].held.append(rank)
-            if first_firm is not None and work.order > first_firm:
-                works[number].held_firmly.append(rank)
-    return WaitGraph(works, of_rank)
+        _point(state, graph, rank, [work for work in opened if id(work) in index], index)
+    return graph
+
+
+def _point(
+    state: State, graph: WaitGraph, rank: int, opened: Sequence[Work], index: Mapping[int, int]
+) -> None:
+    """Point one rank at what it has open, and note where it is held by what it has open before.
+
+    Where a recorder notes starts, what has started is not held, and what has not is.
+    """
+    together = Counter(work.order for work in opened if work.peer is not None)
+    first = opened[0].order if opened else 0
+    is_timed = rank in state.timed
+    firm = {
+        id(work): work.order
+        for work in opened
+        if _is_firm(work, first, is_timed=is_timed, is_batch=together[work.order] > 1)
+    }
+    first_firm = min(firm.values(), default=None)
+    kept = {w.order for w in opened if w.peer is not None and graph.works[index[id(w)]].is_kept}
+    for work in opened:
+        one = graph.works[index[id(work)]]
+        is_first = Strength.FIRST if work.order == first else Strength.FIRM
+        strength = is_first if id(work) in firm else Strength.ANY
+        graph.of_rank[rank].append((index[id(work)], strength))
+        held_there = work.order in kept and together[work.order] > 1 and not one.is_kept
+        is_behind = work.order > first and not work.is_started
+        if is_behind or held_there:
+            one.held.append(rank)
+        if held_there or (
+            is_behind and (is_timed or (first_firm is not None and work.order > first_firm))
+        ):
+            one.held_firmly.append(rank)
+
+
+def _is_firm(work: Work, first: int, *, is_timed: bool, is_batch: bool) -> bool:
+    """Whether a rank can't go on without `work`.
+
+    A collective, a receive that is its first, a batch, which ends as one; what runs, where that is
+    noted.
+    """
+    if work.peer is None:
+        return True
+    if is_timed:
+        return work.is_started or work.order == first
+    return work.order == first and (is_batch or not work.is_send)
 
 
 def _add_collectives(

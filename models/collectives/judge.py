@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from relume.dumps import RankDump
 from relume.models.collectives.clocks import Clocks, compare_clocks
 from relume.models.collectives.finding import CollectiveFinding, Pattern, Waited
-from relume.models.collectives.graph import OpenWork, WaitGraph, build_graph
+from relume.models.collectives.graph import OpenWork, Sink, WaitGraph, build_graph
 from relume.models.collectives.lateness import late_ranks
 from relume.models.collectives.matching import ends_together
 from relume.models.collectives.mismatch import find_mismatch
@@ -52,16 +52,22 @@ class _Case:
     state: State
     graph: WaitGraph
     clocks: Clocks
-    sinks: Sequence[frozenset[int]]
+    sinks: Sequence[Sink]
 
     def stuck(self) -> list[OpenWork]:
         """Works that wait for nobody, and are open all the same."""
-        alone = [node for part in self.sinks if len(part) == 1 for node in part if node < 0]
-        return [self.graph.works[-1 - node] for node in alone]
+        return [self.graph.works[-1 - node] for node in self._alone() if node < 0]
 
     def ranks(self) -> list[int]:
         """Ranks that others wait for and that wait for nobody."""
-        return [node for part in self.sinks if len(part) == 1 for node in part if node >= 0]
+        return [node for node in self._alone() if node >= 0]
+
+    def _alone(self) -> list[int]:
+        return [node for sink in self.sinks if len(sink.nodes) == 1 for node in sink.nodes]
+
+    def works_in(self, nodes: Iterable[int]) -> list[OpenWork]:
+        """The works of a part of the graph."""
+        return [self.graph.works[-1 - node] for node in nodes if node < 0]
 
     def first_wait(self, rank: int) -> float:
         """When the first of those that wait for `rank` began to, on the common clock."""
@@ -81,6 +87,12 @@ class _Case:
             if one.enqueued_time is not None
         ]
         return min(times, default=float("inf"))
+
+    def entered(self, rank: int) -> float:
+        """When `rank` called the first of what it has open, on the common clock."""
+        times = (work.enqueued_time for work in self.state.open.get(rank, ()))
+        time = next((time for time in times if time is not None), None)
+        return self.last_call(rank) if time is None else self.clocks.common(rank, time)
 
     def last_call(self, rank: int) -> float:
         """When `rank` called its last collective, on the common clock; before all when unknown."""
@@ -180,8 +192,29 @@ def _never_joined(case: _Case) -> CollectiveFinding | None:
     )
 
 
+def _kept_a_send(case: _Case) -> CollectiveFinding | None:
+    """One rank alone has not come to what is sent to it, and all that came to the rest is stuck.
+
+    Where starts are not noted, it can't be told whether a send holds up what its rank calls next.
+    """
+    for sink in case.sinks:
+        is_work = len(sink.nodes) == 1 and min(sink.nodes) < 0
+        if not is_work or sink.nodes == sink.circle:
+            continue
+        [stuck] = case.works_in(sink.nodes)
+        absent = {rank for work in case.works_in(sink.circle) for rank in work.absent}
+        if len(absent) == 1 and set(stuck.held) - set(stuck.held_firmly) and not stuck.done:
+            [rank] = absent
+            work = case.kept_by(rank)[0]
+            why = f"rank {rank} alone has not called what it is sent to, and what is sent holds up the rest"
+            return CollectiveFinding(
+                Pattern.NEVER_JOINED, 0.75, (rank,), work=_waited(case, work), why=(why,)
+            )
+    return None
+
+
 def _not_started(case: _Case) -> CollectiveFinding | None:
-    if not case.state.has_timing:
+    if not case.state.timed:
         return None
     for work in sorted(case.stuck(), key=case.began):
         idle = [rank for rank, one in work.waiting.items() if not one.is_started]
@@ -199,32 +232,48 @@ def _not_started(case: _Case) -> CollectiveFinding | None:
 
 
 def _circle(case: _Case) -> CollectiveFinding | None:
-    circles = [part for part in case.sinks if len(part) > 1]
+    circles = [sink.nodes for sink in case.sinks if len(sink.nodes) > 1]
     if not circles:
         return None
     part = max(circles, key=len)
     ranks = sorted(node for node in part if node >= 0)
-    kept = {rank: _kept_waiting(case, rank) for rank in ranks}
-    most = sorted(ranks, key=lambda rank: -kept[rank])
-    first = min(ranks, key=lambda rank: (case.last_call(rank), rank))
-    second = kept[most[1]] if len(most) > 1 else 0
-    if kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
-        first, how = (
-            most[0],
-            f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other",
-        )
-    else:
-        how = f"rank {first} was the first to wait"
+    works = case.works_in(part)
+    first, how = _first_of_circle(case, ranks, works)
     why = f"{ranks_text(ranks)} wait for each other in a circle; {how}"
-    works = [case.graph.works[-1 - node] for node in part if node < 0]
     work = min(works, key=lambda one: (first not in one.waiting, case.began(one)))
     return CollectiveFinding(
         Pattern.CYCLE, 0.0, (first,), tuple(ranks), work=_waited(case, work), why=(why,)
     )
 
 
+def _first_of_circle(
+    case: _Case, ranks: Sequence[int], works: Sequence[OpenWork]
+) -> tuple[int, str]:
+    """Which rank of a circle broke it, in words: who goes another way than all the others."""
+    kept = {rank: _kept_waiting(case, rank) for rank in ranks}
+    most = sorted(ranks, key=lambda rank: -kept[rank])
+    second = kept[most[1]] if len(most) > 1 else 0
+    if kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
+        return most[0], f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other"
+    absent = {rank for work in works for rank in work.absent}
+    if len(absent) == 1:
+        [rank] = absent
+        return rank, f"rank {rank} alone has not called what the others are in"
+    rank = min(ranks, key=lambda rank: (case.entered(rank), rank))
+    return rank, f"rank {rank} was the first to wait"
+
+
 def _kept_waiting(case: _Case, rank: int) -> int:
-    return len({waiting for work in case.kept_by(rank) for waiting in work.waiting})
+    """How many ranks wait for `rank` right now, in the first of what they have open."""
+    return len(
+        {
+            waiting
+            for work in case.graph.works
+            if rank in work.blockers(firmly=True)
+            for waiting, one in work.waiting.items()
+            if waiting != rank and one.order == case.state.open[waiting][0].order
+        }
+    )
 
 
 def _late(case: _Case) -> CollectiveFinding | None:
@@ -260,6 +309,12 @@ def _no_dump(case: _Case) -> CollectiveFinding | None:
     gone = [rank for rank in case.ranks() if rank not in case.state.dumps]
     if not gone:
         return None
+    if _is_node(case.state.missing) and set(gone) == set(case.state.missing):
+        work = case.kept_by(gone[0])[0]
+        why = f"{ranks_text(gone)} left no dump, all others did: a whole node, as it seems"
+        return CollectiveFinding(
+            Pattern.NO_DUMP, 0.0, tuple(sorted(gone)), work=_waited(case, work), why=(why,)
+        )
     alone = {rank: _alone_in(case, rank) for rank in gone}
     told = [rank for rank in gone if alone[rank]]
     first = min(told or gone, key=lambda rank: (case.first_wait(rank), rank))
@@ -274,6 +329,12 @@ def _no_dump(case: _Case) -> CollectiveFinding | None:
     return CollectiveFinding(
         Pattern.NO_DUMP, 0.0, (first,), tuple(sorted(gone)), work=_waited(case, work), why=(why,)
     )
+
+
+def _is_node(ranks: Sequence[int]) -> bool:
+    """Whether several ranks follow each other as those of one node do."""
+    count = len(ranks)
+    return count > 1 and ranks[-1] - ranks[0] == count - 1 and ranks[0] % count == 0
 
 
 def _alone_in(case: _Case, rank: int) -> list[OpenWork]:
@@ -311,6 +372,7 @@ _LOOKS: tuple[Callable[[_Case], CollectiveFinding | None], ...] = (
     _mismatch,
     _left_behind,
     _never_joined,
+    _kept_a_send,
     _not_started,
     _circle,
     _late,

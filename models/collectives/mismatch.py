@@ -30,7 +30,8 @@ def find_mismatch(
     found = [
         (work, groups)
         for work in works
-        if not work.done and len(groups := _groups(work.waiting)) > 1
+        if not (work.done or (work.is_pair and work.held))
+        and len(groups := _groups(work.waiting)) > 1
     ]
     if not found:
         return None

@@ -102,7 +102,7 @@ class State:
     """All that the dumps say of who stands where.
 
     `open` has every rank's open works in the order of its calls; `last_call` the time of its last
-    call by its own clock.
+    call by its own clock. `timed` are the ranks whose recorders note what has started.
     """
 
     dumps: dict[int, RankDump]
@@ -110,7 +110,7 @@ class State:
     groups: dict[GroupKey, Group]
     open: dict[int, list[Work]]
     last_call: dict[int, int]
-    has_timing: bool = False
+    timed: set[int] = field(default_factory=set)
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -167,7 +167,8 @@ def _place(state: State, rank: int, dump: RankDump, named: dict[str, GroupKey]) 
         called = collective.enqueued_time
         if called is not None:
             state.last_call[rank] = max(called, state.last_call.get(rank, called))
-        state.has_timing |= collective.started_time is not None or collective.state == STARTED
+        if collective.started_time is not None or collective.state == STARTED:
+            state.timed.add(rank)
         if not collective.is_p2p:
             member.enqueued = _higher(member.enqueued, collective.sequence_number)
         if collective.state != COMPLETED:
@@ -232,7 +233,8 @@ def _count(state: State, key: GroupKey, rank: int, told: ProcessGroup, *, has_pa
         member.open = {n: work for n, work in member.open.items() if n > member.completed}
     elif member.completed is None:
         member.completed = member.enqueued
-    state.has_timing |= (told.last_started or -1) > 0
+    if (told.last_started or -1) > 0:
+        state.timed.add(rank)
 
 
 def _drop_complete(state: State) -> None:
