@@ -1,13 +1,18 @@
 """Clocks of hosts differ: what of a difference in time is the clock, and what is lateness.
 
 A collective ends on all ranks together. So ends that several ranks saw tell how their clocks
-differ, and with that taken off, the times of the calls tell who came late.
+differ, and with that taken off, the times of the calls tell who came late. Two ranks may meet only
+through the groups of others: all times are put together in one least-squares solution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from statistics import median
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsqr
 
 from relume.dumps import RankDump
 from relume.events import Collective
@@ -16,28 +21,25 @@ from relume.models.collectives.state import COMPLETED, GroupKey
 
 COMPARED: int = 8
 """Collectives of each group and rank whose times are compared, the last ones."""
-ROUNDS: int = 12
-"""Clocks that meet only through other ranks' groups settle after a few rounds."""
 LOOKED_AT: float = 150_000.0
-"""Microseconds by which an end may be seen later than it was."""
-SETTLED: float = 1000.0
-"""Microseconds: recorders look for ends ten times a second at best."""
+"""Microseconds by which an end may be seen later than it was: a watchdog looks now and then."""
 
 _Key = tuple[GroupKey, int]
 
 
 class Clocks:
-    """How far the clock of each rank is ahead of the others', in microseconds.
+    """How far the clock of each rank is ahead, in microseconds, and with whose it was compared.
 
-    A rank is unknown while none of its dumped collectives was seen to end by another rank.
+    `part` numbers the ranks whose clocks hang together; those of two parts, and of ranks without
+    one, can't be compared.
     """
 
-    def __init__(self, ahead: Mapping[int, float]) -> None:
-        self._ahead = dict(ahead)
+    def __init__(self, ahead: Mapping[int, float], part: Mapping[int, int]) -> None:
+        self._ahead, self._part = dict(ahead), dict(part)
 
-    def knows(self, rank: int) -> bool:
-        """Whether the clock of `rank` could be compared."""
-        return rank in self._ahead
+    def compare(self, ranks: Collection[int]) -> bool:
+        """Whether the clocks of all `ranks` could be compared with each other."""
+        return len({self._part.get(rank, -1 - rank) for rank in ranks}) <= 1
 
     def common(self, rank: int, time: int) -> float:
         """Return `time` of a rank's clock on the common clock; as it is where that is unknown."""
@@ -47,7 +49,7 @@ class Clocks:
 def compare_clocks(dumps: Iterable[RankDump]) -> Clocks:
     """Compare the clocks of all ranks by the collectives that ended on several of them.
 
-    Ends are seen when a watchdog looks, ten times a second or less. Calls are noted as they are
+    Ends are noted when a watchdog looks, ten times a second or less. Calls are noted as they are
     made, but those of a rank that is always late are off by its lateness. So calls count where
     they agree with the ends, or where no ends are told.
     """
@@ -62,13 +64,12 @@ def compare_clocks(dumps: Iterable[RankDump]) -> Clocks:
                 ends.setdefault(key, {})[dump.rank] = collective.completed_time
             if collective.enqueued_time is not None:
                 calls.setdefault(key, {})[dump.rank] = collective.enqueued_time
-    by_ends, by_calls = _differences(ends), _differences(calls)
-    close = {
-        rank: ahead
-        for rank, ahead in by_calls.items()
-        if abs(ahead - by_ends.get(rank, ahead)) <= LOOKED_AT
-    }
-    return Clocks(by_ends | close)
+    by_ends, end_part = _solve(ends)
+    by_calls, call_part = _solve(calls)
+    if not by_ends or end_part != call_part:
+        return Clocks(by_ends or by_calls, end_part or call_part)
+    close = {r: ahead for r, ahead in by_calls.items() if abs(ahead - by_ends[r]) <= LOOKED_AT}
+    return Clocks(by_ends | close, end_part)
 
 
 def _last_complete(collectives: tuple[Collective, ...]) -> Iterable[Collective]:
@@ -81,24 +82,24 @@ def _last_complete(collectives: tuple[Collective, ...]) -> Iterable[Collective]:
             yield collective
 
 
-def _differences(times: Mapping[_Key, Mapping[int, int]]) -> dict[int, float]:
-    """Solve for the clocks: each is ahead by the middle of its distances from what is common."""
+def _solve(times: Mapping[_Key, Mapping[int, int]]) -> tuple[dict[int, float], dict[int, int]]:
+    """Solve ``time = clock of the rank + true time of the collective``, part by part."""
     shared = [by_rank for by_rank in times.values() if len(by_rank) > 1]
-    seen: dict[int, list[Mapping[int, int]]] = {}
-    for by_rank in shared:
-        for rank in by_rank:
-            seen.setdefault(rank, []).append(by_rank)
-    ahead = dict.fromkeys(seen, 0.0)
-    for _ in range(ROUNDS):
-        middles = {
-            id(by_rank): median(time - ahead[rank] for rank, time in by_rank.items())
-            for by_rank in shared
-        }
-        moved = 0.0
-        for rank, by_ranks in seen.items():
-            new = median(by_rank[rank] - middles[id(by_rank)] for by_rank in by_ranks)
-            moved = max(moved, abs(new - ahead[rank]))
-            ahead[rank] = new
-        if moved < SETTLED:
-            break
-    return ahead
+    ranks = sorted({rank for by_rank in shared for rank in by_rank})
+    if not ranks:
+        return {}, {}
+    place = {rank: i for i, rank in enumerate(ranks)}
+    columns = np.array([place[rank] for by_rank in shared for rank in by_rank])
+    works = np.array([i for i, by_rank in enumerate(shared) for _ in by_rank]) + len(ranks)
+    told = np.array([time for by_rank in shared for time in by_rank.values()], dtype=np.int64)
+    rows, size = np.arange(len(told)), len(ranks) + len(shared)
+    ones = np.ones(len(told))
+    links = coo_matrix((ones, (columns, works)), shape=(size, size))
+    _, parts = connected_components(links, directed=False)
+    both = coo_matrix(
+        (np.tile(ones, 2), (np.tile(rows, 2), np.concatenate([columns, works]))),
+        shape=(len(told), size),
+    ).tocsr()
+    solution = lsqr(both, (told - told.min()).astype(float), atol=1e-12, btol=1e-12)[0]
+    ahead = {rank: float(solution[i]) for rank, i in place.items()}
+    return ahead, {rank: int(parts[i]) for rank, i in place.items()}

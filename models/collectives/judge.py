@@ -253,7 +253,8 @@ def _first_of_circle(
     kept = {rank: _kept_waiting(case, rank) for rank in ranks}
     most = sorted(ranks, key=lambda rank: -kept[rank])
     second = kept[most[1]] if len(most) > 1 else 0
-    if kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
+    of_all = any(not work.is_pair for work in works)
+    if of_all and kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
         return most[0], f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other"
     absent = {rank for work in works for rank in work.absent}
     if len(absent) == 1:

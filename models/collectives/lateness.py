@@ -27,7 +27,7 @@ def late_ranks(state: State, clocks: Clocks, work: OpenWork) -> dict[int, float]
         if one.enqueued_time is not None
     }
     complete = len(times) == len(work.waiting) and not work.done
-    if work.is_pair or not complete or not all(map(clocks.knows, times)):
+    if work.is_pair or not complete or not clocks.compare(times):
         return {}
     if not times:
         return {}
