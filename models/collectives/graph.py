@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -88,12 +88,16 @@ class WaitGraph:
     works: list[OpenWork]
     of_rank: dict[int, list[tuple[int, Strength]]]
 
-    def sinks(self) -> list[Sink]:
+    def sinks(self, *, trusting: bool = False) -> list[Sink]:
         """Parts of the graph that others wait for and that wait for nothing outside.
 
         Of a part that is a circle, what is left of it without weak edges; of a circle that stays,
-        its core: ranks that wait for each other in the first of what they have open.
+        its core: ranks that wait for each other in the first of what they have open. `trusting`
+        takes it that ranks without a dump have come to everything.
         """
+        if trusting:
+            works = [replace(work, missing=[]) for work in self.works]
+            return WaitGraph(works, self.of_rank).sinks()
         sinks = []
         for part in _closed_parts(self._edges(Strength.ANY, None)):
             inner = _closed_parts(self._edges(Strength.FIRM, part)) if len(part) > 1 else []

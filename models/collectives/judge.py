@@ -121,8 +121,13 @@ def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
     kept = list(dumps)
     state = build_state(kept)
     graph = build_graph(state)
-    case = _Case(state, graph, compare_clocks(kept), graph.sinks())
-    found = next(filter(None, (look(case) for look in _LOOKS)), None)
+    clocks = compare_clocks(kept)
+    strict = _Case(state, graph, clocks, graph.sinks())
+    trusting = replace(strict, sinks=graph.sinks(trusting=True)) if state.missing else strict
+    looks = [(look, case) for case in (strict, trusting) for look in _LOOKS]
+    looks += [(_all_started, strict), (_no_dump, strict), (_all_started, trusting)]
+    looks.append((_gave_up, strict))
+    found = next(filter(None, (look(case) for look, case in looks)), None)
     if found is None:
         return None
     confidence = found.confidence or _CONFIDENCE[found.pattern]
@@ -131,7 +136,7 @@ def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
     return replace(
         found,
         confidence=confidence,
-        waits=_waits(case, found.culprits),
+        waits=_waits(strict, found.culprits),
         dumped=len(state.dumps),
         missing=state.missing,
         last_time=state.last_time,
@@ -377,10 +382,9 @@ _LOOKS: tuple[Callable[[_Case], CollectiveFinding | None], ...] = (
     _not_started,
     _circle,
     _late,
-    _all_started,
-    _no_dump,
-    _gave_up,
 )
+"""What names somebody by the dumps that are there; first strictly, then taking it that those that
+left none have come to everything."""
 
 
 # --- words -------------------------------------------------------------------------------------
