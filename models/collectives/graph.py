@@ -11,9 +11,8 @@ may a receive that is not the first open work.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +61,16 @@ class OpenWork:
             yield from self.unclear
 
 
-class Strength(IntEnum):
-    """How surely a work holds the rank that has it open."""
+class Hold(NamedTuple):
+    """How a rank is held by a work it has open.
 
-    ANY = 0
-    FIRM = 1
-    FIRST = 2
-    """Firmly, and it is the first that the rank has open."""
+    `firmly` when it can't go on without it; `first` when it is among the first that it has open, so
+    that it is held by it now.
+    """
+
+    work: int
+    firmly: bool
+    first: bool
 
 
 class Sink(NamedTuple):
@@ -83,46 +85,59 @@ class Sink(NamedTuple):
 
 @dataclass(slots=True)
 class WaitGraph:
-    """The open works, and of each rank the numbers of those it has open, with their strength."""
+    """The open works, and how each rank is held by those it has open."""
 
     works: list[OpenWork]
-    of_rank: dict[int, list[tuple[int, Strength]]]
+    of_rank: dict[int, list[Hold]]
 
     def sinks(self, *, trusting: bool = False) -> list[Sink]:
         """Parts of the graph that others wait for and that wait for nothing outside.
 
         Of a part that is a circle, what is left of it without weak edges; of a circle that stays,
-        its core: ranks that wait for each other in the first of what they have open. `trusting`
-        takes it that ranks without a dump have come to everything.
+        its core: ranks that wait for each other now. `trusting` takes it that ranks without a dump
+        have come to everything, and looks at what holds each rank now.
         """
         if trusting:
             works = [replace(work, missing=[]) for work in self.works]
-            return WaitGraph(works, self.of_rank).sinks()
+            now = {rank: [h for h in holds if h.first] for rank, holds in self.of_rank.items()}
+            return WaitGraph(works, now).sinks()
         sinks = []
-        for part in _closed_parts(self._edges(Strength.ANY, None)):
-            inner = _closed_parts(self._edges(Strength.FIRM, part)) if len(part) > 1 else []
+        for part in _closed_parts(self._edges(_any, None)):
+            inner = _closed_parts(self._edges(_firm, part)) if len(part) > 1 else []
             for nodes in inner or [part]:
-                core = _closed_parts(self._edges(Strength.FIRST, nodes)) if len(nodes) > 1 else []
+                core = _closed_parts(self._edges(_firm_now, nodes)) if len(nodes) > 1 else []
                 sinks += [Sink(one, part) for one in core if len(one) > 1] or [Sink(nodes, part)]
         return sinks
 
     def _edges(
-        self, strength: Strength, within: frozenset[int] | None
+        self, counts: Callable[[Hold], bool], within: frozenset[int] | None
     ) -> Iterator[tuple[int, int]]:
         reached = set()
-        for rank, opened in self.of_rank.items():
-            for number, strongest in opened:
-                node = -1 - number
-                if strongest >= strength and (within is None or {rank, node} <= within):
-                    reached.add(number)
+        for rank, holds in self.of_rank.items():
+            for hold in holds:
+                node = -1 - hold.work
+                if counts(hold) and (within is None or {rank, node} <= within):
+                    reached.add(hold.work)
                     yield rank, node
         for number in reached:
             node = -1 - number
-            blockers = set(self.works[number].blockers(firmly=strength > Strength.ANY))
+            blockers = set(self.works[number].blockers(firmly=counts is not _any))
             inside = blockers if within is None else blockers & within
             yield from ((node, rank) for rank in inside)
             if not inside:
                 yield node, node
+
+
+def _any(_: Hold) -> bool:
+    return True
+
+
+def _firm(hold: Hold) -> bool:
+    return hold.firmly
+
+
+def _firm_now(hold: Hold) -> bool:
+    return hold.firmly and hold.first
 
 
 def _closed_parts(edges: Iterable[tuple[int, int]]) -> list[frozenset[int]]:
@@ -178,9 +193,9 @@ def _point(
     kept = {w.order for w in opened if w.peer is not None and graph.works[index[id(w)]].is_kept}
     for work in opened:
         one = graph.works[index[id(work)]]
-        is_first = Strength.FIRST if work.order == first else Strength.FIRM
-        strength = is_first if id(work) in firm else Strength.ANY
-        graph.of_rank[rank].append((index[id(work)], strength))
+        is_first = work.is_started or work.order <= (first if first_firm is None else first_firm)
+        hold = Hold(index[id(work)], firmly=id(work) in firm, first=is_first)
+        graph.of_rank[rank].append(hold)
         held_there = work.order in kept and together[work.order] > 1 and not one.is_kept
         is_behind = work.order > first and not work.is_started
         if is_behind or held_there:

@@ -27,6 +27,8 @@ FAR_MORE = 2.0
 """In a circle, who keeps so many times more ranks waiting than the next is the one."""
 FEW_DUMPS = 0.5
 """Below this share of dumps, what is missing says nothing."""
+RANKS_OF_A_NODE = 4
+"""Fewer that follow each other may be chance."""
 MAX_SHOWN = 4
 """Steps of who waits for whom that are told."""
 
@@ -211,7 +213,7 @@ def _kept_a_send(case: _Case) -> CollectiveFinding | None:
         if len(absent) == 1 and set(stuck.held) - set(stuck.held_firmly) and not stuck.done:
             [rank] = absent
             work = case.kept_by(rank)[0]
-            why = f"rank {rank} alone has not called what it is sent to, and what is sent holds up the rest"
+            why = f"rank {rank} alone has not called what is sent to it, which holds up the rest"
             return CollectiveFinding(
                 Pattern.NEVER_JOINED, 0.75, (rank,), work=_waited(case, work), why=(why,)
             )
@@ -227,8 +229,8 @@ def _not_started(case: _Case) -> CollectiveFinding | None:
             continue
         others = sorted(work.waiting.keys() - idle)
         why = (
-            f"all came, and its kernel runs on {ranks_text(others)}; on {ranks_text(idle)} it never "
-            "started: what the GPU does before it does not end"
+            f"all came, and its kernel runs on {ranks_text(others)}; on {ranks_text(idle)} it "
+            "never started: what the GPU does before it does not end"
         )
         return CollectiveFinding(
             Pattern.NOT_STARTED, 0.0, tuple(idle), work=_waited(case, work), why=(why,)
@@ -340,7 +342,8 @@ def _no_dump(case: _Case) -> CollectiveFinding | None:
 def _is_node(ranks: Sequence[int]) -> bool:
     """Whether several ranks follow each other as those of one node do."""
     count = len(ranks)
-    return count > 1 and ranks[-1] - ranks[0] == count - 1 and ranks[0] % count == 0
+    follow = count >= RANKS_OF_A_NODE and ranks[-1] - ranks[0] == count - 1
+    return follow and ranks[0] % count == 0
 
 
 def _alone_in(case: _Case, rank: int) -> list[OpenWork]:
