@@ -9,6 +9,7 @@ from typing import Any
 from relume import __version__
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.corpora.failure_cases import Case
+from relume.benchmarks.log_baselines import BASELINES, Guess
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
@@ -16,7 +17,8 @@ from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scoring import Score, Tally, score
 from relume.models.scoring.answers import expected_calibration_error
 from relume.records import case_record
-from relume.serve.offline import Analyzer
+from relume.serve.offline import CASE_FILE, Analyzer
+from relume.verdict import Domain, Kind
 
 PERTURBED_WITHIN = 0.03
 _BARS = {
@@ -46,7 +48,7 @@ def run(data: Path | None) -> BenchResult:
     )
     originals = {case.id: case for case in corpus.cases}
     paired = [_pass(analyzer, [originals[copy.id] for copy in made]) for made in copies.values()]
-    measures = _measures(plain)
+    measures = _measures(plain) | _baselines(corpus.cases)
     bars = dict(_BARS)
     for name, value in _drops(paired, perturbed.values()).items():
         measures[name] = value
@@ -87,6 +89,29 @@ def _measures(plain: Score) -> dict[str, Measure]:
         / max(plain.unlabelled, 1),
         "exclusions_on_workload": len(plain.workload_excluded),
         "expected_calibration_error": round(expected_calibration_error(plain.confidence), 4),
+    }
+
+
+def _baselines(cases: Sequence[Case]) -> dict[str, Measure]:
+    """What a person with `grep` gets right of the same cases."""
+    measures: dict[str, Measure] = {}
+    for name, guess_of in BASELINES.items():
+        verdicts = {case.id: _guessed(guess_of({CASE_FILE: case.text})) for case in cases}
+        guessed = score(cases, verdicts)
+        measures[f"{name}_root_line"] = guessed.root_line.interval()
+        measures[f"{name}_culprit"] = guessed.culprit.interval()
+    return measures
+
+
+def _guessed(guess: Guess) -> dict[str, Any]:
+    """A guess in the form of a verdict; it says nothing of kinds and domains."""
+    return {
+        "kind": Kind.UNKNOWN.value,
+        "domain": Domain.UNKNOWN.value,
+        "root_cause_line": guess.line,
+        "culprit": {"node": guess.node, "rank": guess.rank},
+        "exclude_nodes": [],
+        "confidence": 0.0,
     }
 
 

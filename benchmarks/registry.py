@@ -101,6 +101,21 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.demo.bench",
     ),
     Bench(
+        "episodes",
+        "root line and culprit in generated failures of 8 to 1,024 ranks, half of them in forms "
+        "that no rule was written against (simulated)",
+        "none",
+        "relume.benchmarks.episodes.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "forged",
+        "jobs that print made-up lines of Slurm, kernels and other nodes: none accuses anybody",
+        "none",
+        "relume.benchmarks.hostile.forged",
+        has_quick=True,
+    ),
+    Bench(
         "loop",
         "failed jobs restarted, moved, stopped or left alone on a real Slurm of one machine "
         "(needs `make torch`; takes half an hour)",

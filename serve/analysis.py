@@ -17,7 +17,6 @@ from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import SchedulerFacts
-from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
 from relume.serve.scanplan import Located, Scanner
@@ -146,7 +145,7 @@ class AttemptAnalysis:
         if located.markers:
             self._take_marker(line, located.markers)
         if located.places:
-            self._take_place(line)
+            self._episode.note_place(line)
         return begins_traceback
 
     def _take_raised(
@@ -196,8 +195,3 @@ class AttemptAnalysis:
             self._episode.note_clean_end(line)
         elif marker.kind is MarkerKind.RESTART:
             self._episode.note_restart(line)
-
-    def _take_place(self, line: LogLine) -> None:
-        place = read_place(line)
-        if place is not None:
-            self._episode.note_place(*place)

@@ -11,7 +11,8 @@ from itertools import takewhile
 from relume.features.progress.regular import last_work
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
-from relume.models.diagnosis.episode import JOB_STREAMS, LogEnd
+from relume.models.diagnosis.episode import LogEnd
+from relume.verdict import JOB_STREAMS
 
 TAIL_BYTES = 32 * 1024
 """The end of each log, kept for its clocks and for endings that no rule knows."""

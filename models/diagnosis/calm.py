@@ -5,6 +5,7 @@ from __future__ import annotations
 from relume.features.progress.assess import ProgressAssessment, ProgressState
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
+from relume.reasons import Reason, ReasonCode
 from relume.verdict import Domain, Kind, Retry
 
 _STRAGGLERS = {
@@ -21,6 +22,8 @@ HANG_IN_PHASE_CONFIDENCE = 0.6
 """Long silences of an evaluation or a checkpoint are legal (DESIGN 4.3)."""
 SILENT_CONFIDENCE = 0.85
 """Where nothing was seen, that nothing can be said is itself right most of the time."""
+
+NOT_FINITE = "steps go on, but the loss or gradient is no longer finite"
 
 
 def calm_finding(episode: Episode) -> Finding:
@@ -57,7 +60,12 @@ def _healthy(episode: Episode) -> Finding:
 
 def _unknown(reason: str) -> Finding:
     return Finding(
-        Kind.UNKNOWN, None, Domain.UNKNOWN, Retry.UNCLEAR, SILENT_CONFIDENCE, why=(reason,)
+        Kind.UNKNOWN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        SILENT_CONFIDENCE,
+        reasons=_said(reason),
     )
 
 
@@ -71,7 +79,7 @@ def _straggler(progress: ProgressAssessment) -> Finding:
         confidence,
         file=progress.slow_file,
         line=progress.slow_line,
-        why=(progress.reason,),
+        reasons=_said(progress.reason),
     )
 
 
@@ -84,7 +92,7 @@ def _hang(progress: ProgressAssessment) -> Finding:
         HANG_CONFIDENCE if progress.open_phase is None else HANG_IN_PHASE_CONFIDENCE,
         file=progress.last_file,
         line=progress.last_line,
-        why=(progress.reason,),
+        reasons=_said(progress.reason),
     )
 
 
@@ -99,9 +107,20 @@ def _numeric(progress: ProgressAssessment) -> Finding | None:
         0.85,
         file=progress.nan_file,
         line=progress.nan_line,
-        why=("steps go on, but the loss or gradient is no longer finite",),
+        reasons=(Reason(ReasonCode.NOT_FINITE, detail=NOT_FINITE),),
     )
 
 
 def _benign(confidence: float, reason: str) -> Finding:
-    return Finding(Kind.BENIGN, None, Domain.UNKNOWN, Retry.UNCLEAR, confidence, why=(reason,))
+    return Finding(
+        Kind.BENIGN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        confidence,
+        reasons=_said(reason),
+    )
+
+
+def _said(words: str) -> tuple[Reason, ...]:
+    return (Reason(ReasonCode.PROGRESS, detail=words),)

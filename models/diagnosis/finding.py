@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relume.reasons import Reason
 from relume.verdict import Domain, Kind, Retry
 
 
@@ -19,4 +20,4 @@ class Finding:
     rule: str | None = None
     file: str | None = None
     line: int | None = None
-    why: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()

@@ -16,7 +16,6 @@ from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import (
     ADVANCES_TO_RECOVER,
-    JOB_STREAMS,
     SchedulerFacts,
 )
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -25,10 +24,11 @@ from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.serve.live.naming import log_source
-from relume.verdict import Domain, Kind, Locator, Retry, Verdict
+from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000
@@ -316,7 +316,7 @@ class AttemptWatch:
             retry=Retry.YES,
             rule=CONFIRMED_HANG_RULE,
             confidence=0.9,
-            why=(*verdict.why, hang.reason),
+            reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=hang.reason)),
         )
 
     def _hangs(self) -> bool:
@@ -418,8 +418,8 @@ def _identity(verdict: Verdict) -> tuple[object, ...]:
 
 def _without_cause(verdict: Verdict) -> Verdict:
     """Return the verdict without a finding that the job got over."""
-    why = (*verdict.why, "set aside: the job made new steps after it")
-    return replace(verdict, confidence=0.3, why=why, **_NO_FINDING)
+    reasons = (*verdict.reasons, Reason(ReasonCode.NEW_STEPS))
+    return replace(verdict, confidence=0.3, reasons=reasons, **_NO_FINDING)
 
 
 def _changes(last: Advice, decision: Decision, view: PolicyView) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relume.reasons import Cited, Reason
 from relume.verdict import Evidence, Locator, Mention, Verdict
 
 SCHEMA_VERSION = 1
@@ -51,6 +52,7 @@ def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
         "missing_evidence": list(verdict.missing_evidence),
         "rule": verdict.rule,
         "why": list(verdict.why),
+        "reasons": [_reason(r, with_files=with_files) for r in verdict.reasons],
     }
     if with_files:
         body["root_cause_file"] = verdict.root_file
@@ -69,5 +71,24 @@ def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
         "role": evidence.role,
         "event_time": evidence.event_time,
         "text": evidence.text,
+        "stream": evidence.stream,
+        "forgeable": evidence.is_forgeable,
     }
     return record | {"file": evidence.file} if with_files else record
+
+
+def _reason(reason: Reason, *, with_files: bool) -> dict[str, Any]:
+    return {
+        "code": reason.code.value,
+        "count": reason.count or len(reason.lines),
+        "detail": reason.detail,
+        "lines": [_cited(line, with_files=with_files) for line in reason.lines],
+    }
+
+
+def _cited(cited: Cited, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {"rule": cited.rule, "line": cited.line}
+    if with_files:
+        record["file"] = cited.file
+    record["by"] = None if cited.by is None else _cited(cited.by, with_files=with_files)
+    return record

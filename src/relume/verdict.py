@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from relume.reasons import Reason
+
 
 class Kind(StrEnum):
     """What happened to the attempt (metrics section 1, plus what a verdict may also say)."""
@@ -80,9 +82,16 @@ class Mention:
     file: str
 
 
+JOB_STREAMS = frozenset({"stdout", "stderr"})
+"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown."""
+    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown.
+
+    `stream` says who wrote the log: ``stdout`` and ``stderr`` are the job's own.
+    """
 
     rule: str
     role: str
@@ -90,6 +99,15 @@ class Evidence:
     line: int
     text: str
     event_time: int | None = None
+    stream: str = "stdout"
+
+    @property
+    def is_forgeable(self) -> bool:
+        """Whether the job itself may have written the line: such a line accuses no node for good.
+
+        Only others feed a ledger of nodes or a drain (DESIGN 4.2).
+        """
+        return self.stream in JOB_STREAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +120,7 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions.
+    have decided the open questions; `reasons` how the verdict came about, `why` the same in words.
     """
 
     attempt: str
@@ -120,6 +138,11 @@ class Verdict:
     mentions: tuple[Mention, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     missing_evidence: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons in words."""
+        return tuple(reason.sentence for reason in self.reasons)
