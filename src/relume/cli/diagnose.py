@@ -182,9 +182,9 @@ def _record(result: Diagnosed) -> dict[str, object]:
 
 def _fingerprint(verdict: Verdict) -> dict[str, object]:
     """What tells that the same failure came again; null without a failure."""
-    from relume.models.policy.fingerprint import fingerprint
+    from relume.models.policy.fingerprint import known_fingerprint
 
-    return {"fingerprint": fingerprint(verdict) if verdict.kind.is_failure else None}
+    return {"fingerprint": known_fingerprint(verdict) if verdict.kind.is_failure else None}
 
 
 def _write_lines(records: Iterable[dict[str, object]]) -> None:

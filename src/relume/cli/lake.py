@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, named, named_path, one_form
-from relume.cli.output import print_json, printable, say, say_all
+from relume.cli.output import print_json, say, say_all
+from relume.printing import printable
 
 if TYPE_CHECKING:
     from relume.ingest.importing import ImportReport, Unit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from relume.printing import printable
 from relume.records import SCHEMA_VERSION, locator_record
 
 if TYPE_CHECKING:
@@ -113,8 +114,3 @@ def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
         shown.append(f"{'' if label == last else label:>9}  {printable(text)}")
         last = label
     return shown
-
-
-def printable(text: str) -> str:
-    """Replace control characters: log text is hostile and must not reach the terminal with them."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

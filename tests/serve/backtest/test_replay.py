@@ -127,6 +127,19 @@ def test_a_gpu_fault_in_a_node_s_own_log_names_the_node(tmp_path: Path) -> None:
     assert (last.operation, last.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("gpu-a02",))
 
 
+def test_a_log_of_a_node_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    kernel = LogFile(path="gone.log", node="gpu-a02", stream="kernel")
+    log = logged(tmp_path, "7.out", steps(60))
+    entries = [entry(files=(log,)), entry(8, files=(log,), nodes=("gpu-a01",))]
+    sources = [
+        source
+        for unit in dataset_units(recorded(tmp_path, *entries, nodes=(kernel,)))
+        for source in unit.attempts
+    ]
+    assert [len(source.missing) for source in sources] == [1, 0]
+    assert "gone.log" in sources[0].missing[0]
+
+
 def test_a_fault_of_the_day_before_is_nobody_s(tmp_path: Path) -> None:
     old = "Mar  3 07:01:00 gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
     kernel = logged(tmp_path, "kern.log", [old], node="gpu-a02", stream="kernel")
