@@ -94,7 +94,7 @@ def _read(path: Path | str, form: str, found: _Found) -> None:
 
 
 def _recorders(document: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The recorders of a document: itself, or those that it collects, with what tells them apart."""
+    """The recorders of a document: itself, or those it collects, with what tells them apart."""
     if is_flight(document) and isinstance(document, dict):
         yield "", document
         return

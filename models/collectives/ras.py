@@ -1,4 +1,4 @@
-"""Reports of NCCL's RAS: ranks that have launched fewer operations than the others, or don't answer.
+"""Reports of NCCL's RAS: ranks that launched fewer operations than the others, or don't answer.
 
 RAS counts the ranks of a communicator, so only those of one as large as the job are global ranks;
 node and GPU hold for all of them.
@@ -82,11 +82,8 @@ def _lagging(comm: RasCommunicator, world: int | None) -> Iterable[tuple[RasPlac
                 continue
             for place in count.places:
                 named = _global(place, comm, world)
-                yield (
-                    named,
-                    f"RAS: {_where(named)} has launched {count.number} {operation}, "
-                    f"{usual.ranks} others {usual.number}",
-                )
+                launched = f"{count.number} {operation}, {usual.ranks} others {usual.number}"
+                yield named, f"RAS: {_where(named)} has launched {launched}"
 
 
 def _global(place: RasPlace, comm: RasCommunicator, world: int | None) -> RasPlace:

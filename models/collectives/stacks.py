@@ -78,7 +78,7 @@ def judge_stacks(stacks: Iterable[ProcessStack]) -> StackFinding | None:
             groups.setdefault(_normalised(stack.frames), []).append(stack)
     total = sum(map(len, groups.values()))
     ordered = sorted(groups.values(), key=len, reverse=True)
-    if len(ordered) < 2:
+    if len(ordered) <= 1:
         return None
     waiting = [group for group in ordered if in_collective(group[0].frames)]
     idle = [group for group in ordered if not in_collective(group[0].frames)]

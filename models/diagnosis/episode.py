@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
@@ -138,7 +139,8 @@ class Episode:
     the last explicit clean end, null when none was printed. `restarts` is the last line of each
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
-    raised. `clocks` says by how much the clocks of nodes are off.
+    raised. `clocks` says by how much the clocks of nodes are off. `dumps` is what dumps of the
+    attempt show, null without any.
     """
 
     attempt: str
@@ -156,6 +158,7 @@ class Episode:
     lost_ends: tuple[str, ...] = ()
     frames: dict[tuple[str, int], str] = field(default_factory=dict)
     clocks: Clocks = NO_OFFSETS
+    dumps: DumpEvidence | None = None
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""

@@ -56,6 +56,14 @@ class ReasonCode(StrEnum):
     NOT_OF_THE_ATTEMPT = "not_of_the_attempt"
     PLACED = "placed"
     PLACES_CONTRADICT = "places_contradict"
+    # what dumps show
+    DUMPS = "dumps"
+    DUMPS_AGREE = "dumps_agree"
+    DUMPS_DIFFER = "dumps_differ"
+    DUMPS_OLD = "dumps_old"
+    DUMP_REFUSED = "dump_refused"
+    STACKS = "stacks"
+    RAS = "ras"
     # what no line of failure shows
     SCHEDULER_STATE = "scheduler_state"
     NO_JOB_LOG = "no_job_log"
@@ -121,6 +129,13 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.NOT_OF_THE_ATTEMPT: "{detail} is no node of the attempt: it is not blamed",
     ReasonCode.PLACED: "{detail}",
     ReasonCode.PLACES_CONTRADICT: "{detail}",
+    ReasonCode.DUMPS: "dumps: {detail}",
+    ReasonCode.DUMPS_AGREE: "dumps and log name the same",
+    ReasonCode.DUMPS_DIFFER: "dumps and log disagree: the dumps point to {detail}",
+    ReasonCode.DUMPS_OLD: "the dumps are older: the job went on after them, or ended well",
+    ReasonCode.DUMP_REFUSED: "{detail}",
+    ReasonCode.STACKS: "{detail}",
+    ReasonCode.RAS: "{detail}",
     ReasonCode.SCHEDULER_STATE: "the scheduler's record says {detail}",
     ReasonCode.NO_JOB_LOG: "there is no log of the job",
     ReasonCode.PROGRESS: "{detail}",

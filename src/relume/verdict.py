@@ -111,6 +111,29 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """The work that holds up a job, by its collective dumps.
+
+    `pattern` says how (`docs/formats/dumps.md`). `culprits` are all who are named, the most
+    suspicious first; `suspects` ranks of which it can't be told which it is. `waiting` are the
+    ranks in the work, `absent` those of its group that are not; `waits` says who waits for whom.
+    `dumped` counts the ranks with a dump, `missing` are those without.
+    """
+
+    pattern: str
+    culprits: tuple[Locator, ...] = ()
+    suspects: tuple[int, ...] = ()
+    group: str | None = None
+    sequence: int | None = None
+    operation: str | None = None
+    waiting: tuple[int, ...] = ()
+    absent: tuple[int, ...] = ()
+    waits: tuple[str, ...] = ()
+    dumped: int = 0
+    missing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The diagnosis of one attempt.
 
@@ -120,7 +143,8 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions; `reasons` how the verdict came about, `why` the same in words.
+    have decided the open questions; `reasons` how the verdict came about, `why` the same in words;
+    `stuck` what collective dumps show, null without them.
     """
 
     attempt: str
@@ -141,6 +165,7 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+    stuck: Stuck | None = None
 
     @property
     def why(self) -> tuple[str, ...]:
