@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 
 from relume.events import Collective, ProcessGroup
 
-KEPT_COMPLETE: Final = 256
-"""Complete collectives kept, the last ones: enough to compare clocks and habits."""
+KEPT_COMPLETE: Final = 16
+"""Complete collectives kept of each group, the last ones: enough to compare clocks and habits."""
 KEPT_PENDING: Final = 4096
 """Collectives not complete that are kept, the first ones."""
 MAX_ENTRIES: Final = 200_000
@@ -36,7 +36,7 @@ MAX_WORLD: Final = 1 << 20
 MAX_TEXT: Final = 200
 MAX_SIZES: Final = 64
 """Tensors of a collective, and dimensions of a tensor, that are kept."""
-COALESCED: Final = "coalesced"
+COALESCED: Final = ":coalesced"
 COMPLETED: Final = "completed"
 STARTED: Final = "started"
 SCHEDULED: Final = "scheduled"
@@ -92,7 +92,7 @@ def decode(document: dict[str, Any]) -> Flight:
     ('nccl:barrier', 7)
     """
     raw = _list(document.get("entries"))[-MAX_ENTRIES:]
-    entries = list(_entries(raw))
+    entries = list(_entries(_telling(raw)))
     groups = _groups(document, entries)
     own = {_own_rank(entry, groups) for entry in entries if entry.is_p2p} - {None}
     version = document.get("version")
@@ -107,10 +107,36 @@ def decode(document: dict[str, Any]) -> Flight:
     )
 
 
-def _entries(raw: Iterable[object]) -> Iterator[_Entry]:
-    for item in raw:
-        if not isinstance(item, dict):
+def _telling(raw: Sequence[object]) -> Iterator[dict[str, Any]]:
+    """Leave out most of what is complete: a ring holds thousands of works, a hang has a few open.
+
+    Kept are all entries that aren't complete, the last of each group that are, and the ends of
+    batches, which tell the state of the entries before them.
+    """
+    kept: list[int] = []
+    last: dict[object, deque[int]] = {}
+    for index, item in enumerate(raw):
+        if type(item) is not dict:
             continue
+        operation = item.get("profiling_name")
+        is_marker = type(operation) is str and operation.endswith(COALESCED)
+        if item.get("state") != COMPLETED or is_marker:
+            kept.append(index)
+            continue
+        named = item.get("process_group")
+        group = named[0] if type(named) in {list, tuple} and named else named
+        key = group if type(group) is str else None, item.get("is_p2p") is True
+        if key not in last:
+            last[key] = deque(maxlen=KEPT_COMPLETE)
+        last[key].append(index)
+    for index in sorted({*kept, *(index for indices in last.values() for index in indices)}):
+        item = raw[index]
+        if isinstance(item, dict):
+            yield item
+
+
+def _entries(items: Iterable[dict[str, Any]]) -> Iterator[_Entry]:
+    for item in items:
         named = item.get("process_group")
         group = (
             named[0] if isinstance(named, (list, tuple)) and named else item.get("pg_name", named)
@@ -211,15 +237,16 @@ def _own_rank(entry: _Entry, groups: dict[str, ProcessGroup]) -> int | None:
 
 
 def _kept(entries: Sequence[_Entry]) -> Iterator[Collective]:
-    """Collectives that are not complete, the last of each group, and the last that are complete."""
+    """Collectives that are not complete, and the last complete ones of each group."""
     batches = _batches(entries)
     states = [_state(entry, batches) for entry in entries]
-    last = {(entry.group, entry.is_p2p): index for index, entry in enumerate(entries)}
-    complete = deque(
-        (i for i, state in enumerate(states) if state == COMPLETED), maxlen=KEPT_COMPLETE
-    )
+    complete: dict[tuple[str, bool], deque[int]] = {}
+    for index, (entry, state) in enumerate(zip(entries, states, strict=True)):
+        if state == COMPLETED:
+            of_group = complete.setdefault((entry.group, entry.is_p2p), deque(maxlen=KEPT_COMPLETE))
+            of_group.append(index)
     pending = [i for i, state in enumerate(states) if state != COMPLETED][:KEPT_PENDING]
-    for index in sorted({*complete, *pending, *last.values()}):
+    for index in sorted({*pending, *(i for of_group in complete.values() for i in of_group)}):
         entry = entries[index]
         marker = batches.get((entry.group, entry.is_p2p, entry.sequence))
         if marker is None or marker is not entry or _is_alone(entries, index):
@@ -231,7 +258,7 @@ def _batches(entries: Iterable[_Entry]) -> dict[tuple[str, bool, int], _Entry]:
     return {
         (entry.group, entry.is_p2p, entry.sequence): entry
         for entry in entries
-        if entry.operation.endswith(f":{COALESCED}")
+        if entry.operation.endswith(COALESCED)
     }
 
 
@@ -272,8 +299,9 @@ def _collective(entry: _Entry, state: str, timed: _Entry) -> Collective:
 
 def _is_whole(raw: Sequence[object]) -> bool:
     """Whether the ring holds every work since the start: numbered from 0 without a gap."""
-    numbers = [_number(item.get("record_id")) if isinstance(item, dict) else None for item in raw]
-    return numbers == list(range(len(numbers))) and bool(numbers)
+    ends = [raw[0], raw[-1]] if raw else []
+    numbers = [_number(item.get("record_id")) for item in ends if isinstance(item, dict)]
+    return numbers == [0, len(raw) - 1]
 
 
 # --- plain values ------------------------------------------------------------------------------
