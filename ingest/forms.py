@@ -53,9 +53,6 @@ _SLURM_WORD = re.compile(
     r"slurm(?:ctld|d|dbd)|JobI[dD]=|_slurm_rpc|StepId=|\] (?:sched|backfill|debug\d?|error): "
     r"|\] Nodes? \S+ (?:now|not) |setting DOWN|node_did_resp"
 )
-_DUMP_WORDS = (b"pg_config", b"collective_seq_id", b"nccl_version")
-"""Keys of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp)."""
-_DUMP_WORDS_NEEDED = 2
 
 _NO_LOGS = (
     (is_sacct, SACCT),
@@ -92,16 +89,6 @@ def form_of(start: bytes) -> str:
         if _share(pattern, lines) > _MOSTLY:
             return form
     return JOB
-
-
-def is_dump(start: bytes) -> bool:
-    r"""Whether the first bytes are a collective dump, pickled or as JSON.
-
-    >>> is_dump(b'{"version": "2.9", "pg_config": {}, "entries": [{"collective_seq_id": 1}]}')
-    True
-    """
-    is_object = start[:1] == b"{" or start.startswith((b"\x80\x02", b"\x80\x04"))
-    return is_object and sum(word in start for word in _DUMP_WORDS) >= _DUMP_WORDS_NEEDED
 
 
 def _share(pattern: re.Pattern[str], lines: list[str]) -> float:

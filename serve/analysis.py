@@ -14,6 +14,7 @@ from relume.features.progress.parse import parse_located
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
@@ -100,6 +101,11 @@ class AttemptAnalysis:
         """Take what tells the job's family: its user and run, and where its logs are."""
         self._forget()
         self._unmatched.run, self._unmatched.logs = run, logs
+
+    def note_dumps(self, dumps: DumpEvidence) -> None:
+        """Take what the dumps of this attempt show."""
+        self._forget()
+        self._episode.note_dumps(dumps)
 
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of `file` could not be read."""

@@ -9,6 +9,7 @@ from relume.models.diagnosis.citing import cited, ruled_out
 from relume.models.diagnosis.confidence import root_confidence
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.doubt import doubted
+from relume.models.diagnosis.dumps import dump_mentions, join_dumps, stuck_of
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
@@ -42,6 +43,7 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     finding = _finding(episode, root, blame)
     if spread is not None:
         blame, finding = _of_spread(spread, blame, finding)
+    blame, finding = join_dumps(episode, root, blame, finding, own)
     finding = doubted(episode, root, finding)
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
@@ -67,12 +69,13 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         confidence=round(finding.confidence, 3),
         rule=finding.rule,
         exclude_nodes=excluded,
-        mentions=mentions(episode, settings.max_mentions),
+        mentions=(*dump_mentions(episode), *mentions(episode, settings.max_mentions)),
         evidence=evidence_lines(episode, root, blame.hit, settings.max_evidence),
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
         reasons=(*set_aside, *finding.reasons),
         files=episode.files,
         raised_in=episode.frames.get(root_place),
+        stuck=stuck_of(episode, own),
     )
 
 

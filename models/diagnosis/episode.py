@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
@@ -142,7 +143,7 @@ class Episode:
     read. `frames` says of lines that name an exception, by file and line, in which code it was
     raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
     clock of the job's own lines, null without one. `starts` is the line of each file at which the
-    ranks were last started anew.
+    ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
     """
 
     attempt: str
@@ -162,6 +163,7 @@ class Episode:
     clocks: Clocks = NO_OFFSETS
     begin_time: int | None = None
     starts: dict[str, int] = field(default_factory=dict)
+    dumps: DumpEvidence | None = None
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""

@@ -57,6 +57,14 @@ class ReasonCode(StrEnum):
     NOT_OF_THE_ATTEMPT = "not_of_the_attempt"
     PLACED = "placed"
     PLACES_CONTRADICT = "places_contradict"
+    # what dumps show
+    DUMPS = "dumps"
+    DUMPS_AGREE = "dumps_agree"
+    DUMPS_DIFFER = "dumps_differ"
+    DUMPS_OLD = "dumps_old"
+    DUMP_REFUSED = "dump_refused"
+    STACKS = "stacks"
+    RAS = "ras"
     # what no line of failure shows
     UNKNOWN_TROUBLE_FIRST = "unknown_trouble_first"
     SCHEDULER_STATE = "scheduler_state"
@@ -127,6 +135,13 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.UNKNOWN_TROUBLE_FIRST: (
         "before all that rules know, one place alone said what no rule knows: {detail}"
     ),
+    ReasonCode.DUMPS: "dumps: {detail}",
+    ReasonCode.DUMPS_AGREE: "dumps and log name the same",
+    ReasonCode.DUMPS_DIFFER: "dumps and log disagree: the dumps point to {detail}",
+    ReasonCode.DUMPS_OLD: "the dumps are older: the job went on after them, or ended well",
+    ReasonCode.DUMP_REFUSED: "{detail}",
+    ReasonCode.STACKS: "{detail}",
+    ReasonCode.RAS: "{detail}",
     ReasonCode.SCHEDULER_STATE: "the scheduler's record says {detail}",
     ReasonCode.NO_JOB_LOG: "there is no log of the job",
     ReasonCode.PROGRESS: "{detail}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relume.reasons import Cited, Reason
-from relume.verdict import Evidence, Locator, Mention, Unrecognised, Verdict
+from relume.verdict import Evidence, Locator, Mention, Stuck, Unrecognised, Verdict
 
 SCHEMA_VERSION = 1
 """Version of every JSON document that Relume prints."""
@@ -57,7 +57,24 @@ def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
     }
     if with_files:
         body["root_cause_file"] = verdict.root_file
+        body["stuck"] = None if verdict.stuck is None else _stuck(verdict.stuck)
     return body
+
+
+def _stuck(stuck: Stuck) -> dict[str, Any]:
+    return {
+        "pattern": stuck.pattern,
+        "culprits": [locator_record(where) for where in stuck.culprits],
+        "suspects": list(stuck.suspects),
+        "group": stuck.group,
+        "sequence": stuck.sequence,
+        "operation": stuck.operation,
+        "waiting": list(stuck.waiting),
+        "absent": list(stuck.absent),
+        "waits": list(stuck.waits),
+        "dumped": stuck.dumped,
+        "missing": list(stuck.missing),
+    }
 
 
 def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:

@@ -132,6 +132,29 @@ class Unrecognised:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """The work that holds up a job, by its collective dumps.
+
+    `pattern` says how (`docs/formats/dumps.md`). `culprits` are all who are named, the most
+    suspicious first; `suspects` ranks of which it can't be told which it is. `waiting` are the
+    ranks in the work, `absent` those of its group that are not; `waits` says who waits for whom.
+    `dumped` counts the ranks with a dump, `missing` are those without.
+    """
+
+    pattern: str
+    culprits: tuple[Locator, ...] = ()
+    suspects: tuple[int, ...] = ()
+    group: str | None = None
+    sequence: int | None = None
+    operation: str | None = None
+    waiting: tuple[int, ...] = ()
+    absent: tuple[int, ...] = ()
+    waits: tuple[str, ...] = ()
+    dumped: int = 0
+    missing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The diagnosis of one attempt.
 
@@ -144,7 +167,8 @@ class Verdict:
     have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
     which nobody knows why it failed, or whether it did: the most unusual first. One that passes for
     healthy only because its steps advance has those that look like a failure. `reasons` tells how
-    the verdict came about, `why` the same in words.
+    the verdict came about, `why` the same in words; `stuck` what collective dumps show, null
+    without them.
     """
 
     attempt: str
@@ -166,6 +190,7 @@ class Verdict:
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
     unrecognised: tuple[Unrecognised, ...] = ()
+    stuck: Stuck | None = None
 
     @property
     def why(self) -> tuple[str, ...]:

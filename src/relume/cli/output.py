@@ -66,6 +66,7 @@ def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts
     rows += _proof(verdict)
     if verdict.culprit:
         rows.append(("culprit", _where(verdict.culprit)))
+    rows += _stuck(verdict)
     rows.append(("to do", _to_do(verdict, advice)))
     rows += [("why", reason) for reason in verdict.why]
     rows += _unrecognised(verdict)
@@ -101,6 +102,19 @@ def _unrecognised(verdict: Verdict) -> list[tuple[str, str]]:
             f"  {line.text.strip()[:MAX_PROOF]}",
         )
     ]
+
+
+def _stuck(verdict: Verdict) -> list[tuple[str, str]]:
+    """What holds up the job by its dumps: the others who are to blame, the work, who waits."""
+    stuck = verdict.stuck
+    if stuck is None:
+        return []
+    rows = [("culprit", _where(where)) for where in stuck.culprits if where != verdict.culprit]
+    if stuck.operation is not None:
+        work = f"{stuck.operation} number {stuck.sequence} of group {stuck.group}"
+        rows.append(("stuck in", work))
+    rows += [("waits", step) for step in stuck.waits]
+    return rows
 
 
 def _is_root(verdict: Verdict, file: str, line: int) -> bool:
