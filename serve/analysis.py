@@ -148,14 +148,13 @@ class AttemptAnalysis:
             episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
             verdict = diagnose(episode, settings)
             if pace:
-                verdict = self._with_lines(verdict, episode)
+                verdict = with_foremost(episode, self._with_lines(verdict, episode))
             self._said = settings, pace, verdict, episode
         return self._said[2:]
 
     def _with_lines(self, verdict: Verdict, episode: Episode) -> Verdict:
         if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
-            told = replace(verdict, unrecognised=self._unmatched.of(episode))
-            return with_foremost(episode, told)
+            return replace(verdict, unrecognised=self._unmatched.of(episode))
         if has_open_end(verdict, episode):
             return replace(verdict, unrecognised=self._unmatched.of(episode, Shape.FAILURE))
         return verdict
