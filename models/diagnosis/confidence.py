@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from relume.models.diagnosis.consequences import CAUSES, is_generic, is_system_log
 from relume.models.diagnosis.episode import Episode
@@ -31,47 +30,53 @@ TIER_MARKS = tuple(f"tier_{tier}" for tier in Tier)
 """Each root has one of them; the strongest first."""
 STRENGTHS = ("several_printers", "system_agrees")
 WEAKNESSES = ("victims_words", "unspecific", "disputed", "no_clock", "far_from_end")
+STATED = "no failure line, its rule states "
+"""Begins the words for a finding that no line shows; a number follows."""
 FAR_FROM_END_LINES = 500
 """A job that prints so much after its failure line may have got over it."""
-SURE = 0.99
-"""Most that is ever claimed: some hundred labelled attempts can't show more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Weights of marks in log-odds (`base` for all), and of the kinds of findings without a line.
+    """Weights of marks in log-odds (`base` for all), and what findings without a line gain.
 
-    `made` says where they come from: the seeds, hashes and numbers of what they were fitted on.
+    `seen` has for a kind the least confidence (0-1) that was stated of any labelled one, and what
+    is to be added, in log-odds. `most` is claimed at most (0-1): labelled attempts can't show more.
     """
 
     base: float
     marks: Mapping[str, float]
-    seen: Mapping[str, float]
-    made: Mapping[str, Any]
+    seen: Mapping[str, tuple[float, float]]
+    most: float = 1.0
 
     def of_line(self, marks: Iterable[str]) -> float:
         """Return the confidence (0-1) of a failure line with these marks.
 
         Examples
         --------
-        >>> Table(2.0, {"unspecific": -1.0}, {}, {}).of_line(["unspecific"])
+        >>> Table(2.0, {"unspecific": -1.0}, {}).of_line(["unspecific"])
         0.7310585786300049
         """
-        return _within(self.base + math.fsum(self.marks.get(mark, 0.0) for mark in marks))
+        return self._within(self.base + math.fsum(self.marks.get(mark, 0.0) for mark in marks))
 
     def of_finding(self, kind: Kind, stated: float) -> float:
         """Return the confidence of a finding that no line shows, stated by its own rule (0-1).
 
-        What is certain either way stays so.
+        Stated weaker than any labelled one it gains nothing; what is certain either way stays so.
 
         Examples
         --------
-        >>> round(Table(0.0, {}, {"benign": 1.0}, {}).of_finding(Kind.BENIGN, 0.5), 3)
-        0.731
+        >>> table = Table(0.0, {}, {"benign": (0.5, 1.0)})
+        >>> round(table.of_finding(Kind.BENIGN, 0.5), 3), table.of_finding(Kind.BENIGN, 0.4)
+        (0.731, 0.4)
         """
-        if not 0.0 < stated < 1.0:
+        least, gain = self.seen.get(kind, (0.0, 0.0))
+        if not 0.0 < stated < 1.0 or (gain > 0.0 and stated < least):
             return stated
-        return _within(math.log(stated / (1.0 - stated)) + self.seen.get(kind, 0.0))
+        return self._within(math.log(stated / (1.0 - stated)) + gain)
+
+    def _within(self, odds: float) -> float:
+        return min(self.most, 1.0 / (1.0 + math.exp(-odds)))
 
 
 @cache
@@ -79,17 +84,21 @@ def packaged() -> Table:
     """Return the table that Relume comes with."""
     text = files("relume.models.diagnosis").joinpath("confidence.toml").read_text("utf-8")
     document = tomllib.loads(text)
-    return Table(document["base"], document["marks"], document["seen"], document["made"])
+    seen = {kind: (least, gain) for kind, (least, gain) in document["seen"].items()}
+    return Table(document["base"], document["marks"], seen, document["most"])
 
 
 def weighed(episode: Episode, root: Root | None, finding: Finding) -> Finding:
     """Return `finding` with its confidence, and the reason that names the marks it rests on."""
     table = packaged()
     if root is None:
-        return replace(finding, confidence=table.of_finding(finding.kind, finding.confidence))
-    marks = marks_of(episode, root)
-    reason = Reason(ReasonCode.WEIGHED, detail=", ".join(marks))
-    return replace(finding, confidence=table.of_line(marks), reasons=(*finding.reasons, reason))
+        confidence = table.of_finding(finding.kind, finding.confidence)
+        detail = f"{STATED}{finding.confidence}"
+    else:
+        marks = marks_of(episode, root)
+        confidence, detail = table.of_line(marks), ", ".join(marks)
+    reason = Reason(ReasonCode.WEIGHED, detail=detail)
+    return replace(finding, confidence=confidence, reasons=(*finding.reasons, reason))
 
 
 def marks_of(episode: Episode, root: Root) -> tuple[str, ...]:
@@ -124,7 +133,3 @@ def _disputes(other: Hit, root: Hit) -> bool:
     signature = other.signature
     is_cause = signature.role in CAUSES and not is_generic(other)
     return is_cause and signature.kind is not root.signature.kind
-
-
-def _within(odds: float) -> float:
-    return min(SURE, 1.0 / (1.0 + math.exp(-odds)))
