@@ -14,7 +14,7 @@ from relume.benchmarks.corpora import failure_cases
 from relume.clock import SystemClock, to_iso
 
 _HEADER = """\
-# How sure a verdict is that the kind is right: weights in log-odds (docs/diagnosis.md). Made by
+# How sure a verdict is that the kind is right: weights in log-odds (docs/confidence.md). Made by
 #   python -m relume.benchmarks.calibration DATA > models/diagnosis/confidence.toml
 # and measured by `relume bench run calibration`. Don't edit it by hand.
 """

@@ -19,7 +19,10 @@ from relume.models.scoring.intervals import wilson
 from relume.verdict import Kind
 
 PENALTY = 0.5
-"""Of the squares of the weights: without it what was never wrong would be certain."""
+"""Of the squares of how far weights move from where they start, which is where they stay as long as
+attempts say nothing of them: without it what was never wrong would be certain."""
+STEP, WEAKNESS, STRENGTH = -0.25, -0.5, 0.25
+"""Where the weights start, in log-odds: of one tier down, of a weakness, of a strength."""
 PRIOR_CASES = 10.0
 """How many cases the value that a rule states itself is worth."""
 _SURE_ODDS = 6.0
@@ -93,16 +96,17 @@ def _weights(lines: Sequence[Observation]) -> tuple[float, dict[str, float]]:
     downs = [(None, 0.0)] * (len(names) - len(STRENGTHS))
     tiers = len(TIER_MARKS) - 1
     bounds = [(0.0, _SURE_ODDS), *downs[:tiers], *ups, *downs[tiers:]]
-    start = np.zeros(len(names) + 1)
+    priors = dict.fromkeys(TIER_MARKS, STEP) | dict.fromkeys(STRENGTHS, STRENGTH)
+    start = np.array([1.0, *(priors.get(name, WEAKNESS) for name in names)])
 
     def loss(weights: _Floats) -> tuple[float, _Floats]:
         odds = rows @ weights
         wrong = np.logaddexp(0.0, odds) - right * odds
         gap = 1.0 / (1.0 + np.exp(-odds)) - right
-        shrunk = weights.copy()
-        shrunk[0] = 0.0
-        value = float(wrong.sum() + PENALTY * (shrunk**2).sum())
-        return value, rows.T @ gap + 2.0 * PENALTY * shrunk
+        moved = weights - start
+        moved[0] = 0.0
+        value = float(wrong.sum() + PENALTY * (moved**2).sum())
+        return value, rows.T @ gap + 2.0 * PENALTY * moved
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     steps = dict(zip(names, found[1:], strict=True))

@@ -67,7 +67,7 @@ def observation(group: str, verdict: Verdict, *, right: bool) -> Observation:
         marks, stated = None, float(words.removeprefix(STATED))
         unweighed = packaged().of_finding(verdict.kind, stated)
     else:
-        marks, stated = tuple(words.split(", ")), 0.0
+        marks, stated = tuple(words.replace(" ", "_").split(",_")), 0.0
         unweighed = packaged().of_line(marks)
     is_doubted = any(one.code is ReasonCode.DOUBT for one in verdict.reasons)
     factor = verdict.confidence / unweighed if is_doubted else 1.0

@@ -54,15 +54,16 @@ class Table:
 
         Examples
         --------
-        >>> Table(2.0, {"unspecific": -1.0}, {}).of_line(["unspecific"])
-        0.7310585786300049
+        >>> round(Table(2.0, {"unspecific": -1.0}, {}).of_line(["unspecific"]), 3)
+        0.731
         """
-        return self._within(self.base + math.fsum(self.marks.get(mark, 0.0) for mark in marks))
+        odds = self.base + math.fsum(self.marks.get(mark, 0.0) for mark in marks)
+        return self.most * _share(odds)
 
     def of_finding(self, kind: Kind, stated: float) -> float:
         """Return the confidence of a finding that no line shows, stated by its own rule (0-1).
 
-        Stated weaker than any labelled one it gains nothing; what is certain either way stays so.
+        Stated weaker than any labelled one it gains nothing.
 
         Examples
         --------
@@ -71,12 +72,9 @@ class Table:
         (0.731, 0.4)
         """
         least, gain = self.seen.get(kind, (0.0, 0.0))
-        if not 0.0 < stated < 1.0 or (gain > 0.0 and stated < least):
-            return stated
-        return self._within(math.log(stated / (1.0 - stated)) + gain)
-
-    def _within(self, odds: float) -> float:
-        return min(self.most, 1.0 / (1.0 + math.exp(-odds)))
+        if not gain or not 0.0 < stated < 1.0 or (gain > 0.0 and stated < least):
+            return min(self.most, stated)
+        return min(self.most, _share(math.log(stated / (1.0 - stated)) + gain))
 
 
 @cache
@@ -96,7 +94,7 @@ def weighed(episode: Episode, root: Root | None, finding: Finding) -> Finding:
         detail = f"{STATED}{finding.confidence}"
     else:
         marks = marks_of(episode, root)
-        confidence, detail = table.of_line(marks), ", ".join(marks)
+        confidence, detail = table.of_line(marks), ", ".join(marks).replace("_", " ")
     reason = Reason(ReasonCode.WEIGHED, detail=detail)
     return replace(finding, confidence=confidence, reasons=(*finding.reasons, reason))
 
@@ -133,3 +131,7 @@ def _disputes(other: Hit, root: Hit) -> bool:
     signature = other.signature
     is_cause = signature.role in CAUSES and not is_generic(other)
     return is_cause and signature.kind is not root.signature.kind
+
+
+def _share(odds: float) -> float:
+    return 0.5 + 0.5 * math.tanh(odds / 2.0)  # the logistic function, without overflow

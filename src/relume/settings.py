@@ -86,7 +86,7 @@ class DiagnoseSettings(_Section):
 
     The default asks for more likely than not. Raising it abstains more often and is wrong less
     often; lowering it answers more often, down to 0, which answers always. Confidence is calibrated
-    (`docs/diagnosis.md`): of verdicts at 0.9 about nine in ten have the right kind. More than 0.97
+    (`docs/confidence.md`): of verdicts at 0.9 about nine in ten have the right kind. More than 0.97
     is never claimed, so above that everything is unknown."""
 
     max_evidence: int = Field(default=12, ge=0)
