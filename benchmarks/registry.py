@@ -124,6 +124,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "calibration",
+        "how far confidence can be believed, by tables that had not seen the attempt; recorded and "
+        "simulated apart",
+        "folder with failure-cases/ (takes some minutes)",
+        "relume.benchmarks.calibration.bench",
+        has_quick=True,
+    ),
+    Bench(
         "forged",
         "jobs that print made-up lines of Slurm, kernels and other nodes: none accuses anybody",
         "none",

@@ -72,7 +72,8 @@ class ReasonCode(StrEnum):
     PROGRESS = "progress"
     SILENCE = "silence"
     NOT_FINITE = "not_finite"
-    # what speaks against it
+    # how sure it is, and what speaks against it
+    WEIGHED = "weighed"
     DOUBT = "doubt"
     ABSTAINED = "abstained"
 
@@ -147,6 +148,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.PROGRESS: "{detail}",
     ReasonCode.SILENCE: "{detail}",
     ReasonCode.NOT_FINITE: "{detail}",
+    ReasonCode.WEIGHED: "how sure: {detail}",
     ReasonCode.DOUBT: "less sure: {detail}",
     ReasonCode.ABSTAINED: "abstained: {detail}",
 }
