@@ -18,7 +18,7 @@ from relume.models.diagnosis.confidence import STRENGTHS, TIER_MARKS, WEAKNESSES
 from relume.models.scoring.intervals import wilson
 from relume.verdict import Kind
 
-PENALTY = 0.5
+PENALTY = 2.0
 """Of the squares of how far weights move from where they start, which is where they stay as long as
 attempts say nothing of them: without it what was never wrong would be certain."""
 STEP, WEAKNESS, STRENGTH = -0.25, -0.5, 0.25

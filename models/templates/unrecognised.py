@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from relume.models.templates.drain import Drain, DrainSettings, Template
+from relume.models.templates.drain import Drain, DrainSettings
 from relume.models.templates.familiar import NOTHING, Familiar
 from relume.models.templates.shapes import Shape, shape_of
 from relume.verdict import Locator, Unrecognised
@@ -143,7 +143,7 @@ def unrecognised(
 def _kinds(late: Iterable[LateLine]) -> list[_Kind]:
     drain, kinds = Drain(_SETTINGS), dict[int, _Kind]()
     for at, line in enumerate(late):
-        template: Template | None = drain.add(line.raw)
+        template = drain.add(line.raw)
         if template is None:
             continue
         kind = kinds.get(template.id)
