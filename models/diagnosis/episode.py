@@ -141,8 +141,8 @@ class Episode:
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
     raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
-    clock of the job's own lines, null without one. `starts` is the line of each file at which the
-    ranks were last started anew.
+    clock of lines that show the job at work, null without one. `starts` is the line of each file at
+    which the ranks were last started anew, `launches` when each node's daemon launched the job.
     """
 
     attempt: str
@@ -162,6 +162,7 @@ class Episode:
     clocks: Clocks = NO_OFFSETS
     begin_time: int | None = None
     starts: dict[str, int] = field(default_factory=dict)
+    launches: dict[str, int] = field(default_factory=dict)
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""

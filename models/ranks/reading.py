@@ -39,6 +39,7 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
     r"(?:Started|Allocate) JobId=\d",
+    r"launch task StepId=\d",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
 
@@ -55,6 +56,7 @@ _NCCL_TESTS = re.compile(
     r"(?: \[(?:0x(?P<bus>[0-9a-f]{2})|(?P<pci>[0-9a-f:.]{7,16}))\])?"
 )
 _ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
+_LAUNCH = re.compile(r"launch task StepId=(?P<job>\d{1,12})")
 _ALLOCATION = re.compile(
     r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
     r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
@@ -160,6 +162,14 @@ def _allocation(line: LogLine, text: str) -> Said | None:
     return Said(allocation=(found["job"] or found["id"], tuple(nodes)))
 
 
+def _launch(line: LogLine, text: str) -> Said | None:
+    """A node's slurmd tells in the system log when it launches a task of a job."""
+    found = _LAUNCH.search(text) if line.stream not in JOB_STREAMS else None
+    if found is None or line.node is None:
+        return NOTHING
+    return Said(launch=(found["job"], line.node))
+
+
 def _mapping(line: LogLine, text: str) -> Said:
     origin = Origin(Source.LAUNCHER, line.file, line.line)
     facts = [
@@ -225,6 +235,7 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     (": Using ", _address),
     ("Pid ", _nccl_tests),
     ("JobId=", _allocation),
+    ("launch task StepId=", _launch),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),
 )
