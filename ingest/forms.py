@@ -47,6 +47,9 @@ _PROGRAM = (
 _JOURNAL = r"\{[^\n]{0,4000}?\"__REALTIME_TIMESTAMP\" ?:"
 _SHIPPED_KERNEL = re.compile(f"{_PROGRAM % 'kernel|kern'}|{_JOURNAL}", re.ASCII)
 _SHIPPED_SLURMCTLD = re.compile(_PROGRAM % "slurmctld", re.ASCII)
+_JOB_OUTPUT = re.compile(
+    r"slurm-\d+(?:[._+-][\w.+-]*)?\.(?:out|err)(?:\.(?:gz|zst|\d{1,3}))*", re.ASCII
+)
 _LINE = re.compile(r"\S[^\r\n]*")
 _DAEMON_LINE = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?\] ", re.ASCII)
 _SLURM_WORD = re.compile(
@@ -89,6 +92,19 @@ def form_of(start: bytes) -> str:
         if _share(pattern, lines) > _MOSTLY:
             return form
     return JOB
+
+
+def form_of_file(name: str, start: bytes) -> str:
+    r"""Tell what a file is by its name and its first bytes.
+
+    What Slurm names the output of a job is that, whatever the job writes into it: else a job could
+    make up a kernel's log that accuses its nodes.
+
+    >>> form_of_file("slurm-7.out", b"[  12.345678] NVRM: Xid\n")
+    'stdout'
+    """
+    form = form_of(start)
+    return JOB if form in {KERNEL, SLURMCTLD} and _JOB_OUTPUT.fullmatch(name) else form
 
 
 def _share(pattern: re.Pattern[str], lines: list[str]) -> float:

@@ -71,7 +71,7 @@ class EpisodeBuilder:
         ):
             self._kernel_nodes[line.node] = None
         self.shows_failure |= hit.signature.role in ANCHORS
-        self._note_clock(hit.line)
+        self.note_time(hit.line.event_time)
 
     def note_advance(self, line: LogLine) -> None:
         """Take a line that showed a new step."""
@@ -109,6 +109,7 @@ class EpisodeBuilder:
             self._end_time = event_time
 
     def _note_clock(self, line: LogLine) -> None:
+        """Take the clock of a line that shows the job at work: the first one is near its begin."""
         time = line.event_time
         self.note_time(time)
         if time is not None and line.stream in JOB_STREAMS:
@@ -160,6 +161,7 @@ class EpisodeBuilder:
             clean_end=self._clean_end,
             begin_time=self._begin_time,
             starts=dict(self._ranks.starts),
+            launches=self._ranks.launched(),
             forms=frozenset(self._forms),
             end_time=max(clocks, default=None),
             ends=known,

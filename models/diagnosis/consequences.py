@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from relume.events import LogLine
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.reported import reports_device, reports_link, reports_stall
 from relume.models.signatures.hit import Hit
@@ -124,7 +125,7 @@ def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     One rank's lines keep their order; lines of different ranks are merged into one file in any
     order, so between two known ranks only clocks count.
     """
-    ranks = (hit.line.rank, earlier.line.rank)
+    ranks = (_number(hit.line), _number(earlier.line))
     if None in ranks or ranks[0] == ranks[1]:
         return precedes(episode, earlier, hit)
     before, after = episode.time(earlier), episode.time(hit)
@@ -148,7 +149,7 @@ def _of_another_victim(hit: Hit, earlier: Hit) -> bool:
 
     Whoever waits for a process that raised an exception may print before it, by its clock.
     """
-    ranks = (hit.line.rank, earlier.line.rank)
+    ranks = (_number(hit.line), _number(earlier.line))
     return None not in ranks and ranks[0] != ranks[1] and earlier.signature.role is Role.CASCADE
 
 
@@ -166,15 +167,20 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
 
 def _waited(episode: Episode, hit: Hit) -> bool:
     """Whether the rank of a line timed out itself, or nobody knows: who died did not wait."""
-    rank = hit.line.rank
-    if rank is None:
+    number = _number(hit.line)
+    if number is None:
         return True
     return any(
-        printer.rank == rank
+        number in {printer.rank, printer.task}
         for group in episode.hits.values()
         if group.first[0].signature.tier is Tier.TIMEOUT
         for printer in group.printers
     )
+
+
+def _number(line: LogLine) -> int | None:
+    """Rank of a printer, or its task where only that is known."""
+    return line.task if line.rank is None else line.rank
 
 
 def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -240,9 +246,22 @@ def _device_after_application(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     )
 
 
+def _told_to_stop(_: Episode, hit: Hit, earlier: Hit) -> bool:
+    """A launcher that was told to stop doesn't say by whom: Slurm's line does."""
+    return (
+        hit.signature.cause == "terminated_from_outside"
+        and earlier.signature.category == "slurm"
+        and earlier.signature.domain is Domain.SCHEDULER
+        and earlier.signature.id != hit.signature.id
+        and hit.signature.category != "slurm"
+        and hit.line.file == earlier.line.file
+    )
+
+
 _Consequence = Callable[[Episode, Hit, Hit], bool]
 CONSEQUENCES: tuple[tuple[ReasonCode, _Consequence], ...] = (
     (ReasonCode.SCHEDULER_ENDED_IT, _after_scheduler_end),
+    (ReasonCode.TOLD_TO_STOP, _told_to_stop),
     (ReasonCode.FAILED_BEFORE_THE_LIMIT, _limit_after_failure),
     (ReasonCode.APPLICATION_FAULT_FIRST, _device_after_application),
     (ReasonCode.REPORTED_LATER, reports_device),

@@ -144,6 +144,8 @@ class Episode:
     raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
     clock of the job's own lines, null without one. `starts` is the line of each file at which the
     ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
+    clock of lines that show the job at work, null without one. `starts` is the line of each file at
+    which the ranks were last started anew, `launches` when each node's daemon launched the job.
     """
 
     attempt: str
@@ -164,6 +166,7 @@ class Episode:
     begin_time: int | None = None
     starts: dict[str, int] = field(default_factory=dict)
     dumps: DumpEvidence | None = None
+    launches: dict[str, int] = field(default_factory=dict)
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""

@@ -36,6 +36,8 @@ class RankCollector:
         self.begun: dict[int, int] = {}
         self.allocations: dict[str, tuple[str, ...]] = {}
         self.starts: dict[str, int] = {}
+        self._heads: set[str] = set()
+        self._launches: dict[str, tuple[str, int]] = {}
         self._processes: dict[tuple[str, str], tuple[int, int]] = {}
 
     def take(self, line: LogLine) -> None:
@@ -46,6 +48,10 @@ class RankCollector:
         if len(said.facts) == 1:
             self._note_process(said.facts[0])
         self.add(said)
+        if said.launch is not None:
+            self._note_launch(*said.launch, line.event_time)
+        elif said.nodes and line.rank is None and line.task is None:
+            self._note_head(line)
         if line.event_time is not None and len(said.facts) == 1:
             self._note_begin(said.facts[0], line.event_time)
 
@@ -56,6 +62,25 @@ class RankCollector:
             return
         if len(self.begun) < MAX_NUMBERS:
             self.begun.setdefault(fact.rank, event_time)
+
+    def _note_head(self, line: LogLine) -> None:
+        """Note the head of a batch script, which prints its nodes: the second one begins anew."""
+        if line.file in self._heads:
+            self.restart(line.file)
+            self.starts[line.file] = line.line
+        self._heads.add(line.file)
+
+    def _note_launch(self, job: str, node: str, event_time: int | None) -> None:
+        """Note when a node first launched the newest job that it launched."""
+        known = self._launches.get(node)
+        if event_time is None or (known is None and len(self._launches) >= MAX_NUMBERS):
+            return
+        if known is None or known[0] != job:
+            self._launches[node] = job, event_time
+
+    def launched(self) -> dict[str, int]:
+        """Return when each node launched the newest of its jobs, by its own clock."""
+        return {node: time for node, (_, time) in self._launches.items()}
 
     def _note_process(self, fact: RankFact) -> None:
         """Note the process on a GPU: where another one comes, the ranks were started anew."""

@@ -40,6 +40,7 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
     r"(?:Started|Allocate) JobId=\d",
     r"[\w-]\[\d[\d,-]{1,200}\].{0,120}\b\d{1,7} (?:processes|procs|ranks|tasks|workers|GPUs)\b",
+    r"launch task StepId=\d",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
 
@@ -56,6 +57,7 @@ _NCCL_TESTS = re.compile(
     r"(?: \[(?:0x(?P<bus>[0-9a-f]{2})|(?P<pci>[0-9a-f:.]{7,16}))\])?"
 )
 _ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
+_LAUNCH = re.compile(r"launch task StepId=(?P<job>\d{1,12})")
 _ALLOCATION = re.compile(
     r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
     r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
@@ -181,6 +183,14 @@ def _sentence(_line: LogLine, text: str) -> Said | None:
     return Said(nodes=nodes, world_size=size, ranks_per_node=size // len(nodes))
 
 
+def _launch(line: LogLine, text: str) -> Said | None:
+    """A node's slurmd tells in the system log when it launches a task of a job."""
+    found = _LAUNCH.search(text) if line.stream not in JOB_STREAMS else None
+    if found is None or line.node is None:
+        return NOTHING
+    return Said(launch=(found["job"], line.node))
+
+
 def _mapping(line: LogLine, text: str) -> Said:
     origin = Origin(Source.LAUNCHER, line.file, line.line)
     facts = [
@@ -247,6 +257,7 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("Pid ", _nccl_tests),
     ("[", _sentence),
     ("JobId=", _allocation),
+    ("launch task StepId=", _launch),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),
 )

@@ -29,6 +29,7 @@ class ReasonCode(StrEnum):
     NEW_STEPS = "new_steps"
     # what was ruled out as the first cause: something else explains it
     SCHEDULER_ENDED_IT = "scheduler_ended_it"
+    TOLD_TO_STOP = "told_to_stop"
     FAILED_BEFORE_THE_LIMIT = "failed_before_the_limit"
     APPLICATION_FAULT_FIRST = "application_fault_first"
     REPORTED_LATER = "reported_later"
@@ -51,6 +52,7 @@ class ReasonCode(StrEnum):
     SHORT_QUEUE = "short_queue"
     EARLIER_COLLECTIVE = "earlier_collective"
     SAID_NOTHING = "said_nothing"
+    VICTIM = "victim"
     SHARED_ERROR = "shared_error"
     ONE_NODE = "one_node"
     NAMED_BY_PEERS = "named_by_peers"
@@ -91,6 +93,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.FORGED: "set aside {count}: a rank says what only the system may say",
     ReasonCode.NEW_STEPS: "set aside: the job made new steps after it",
     ReasonCode.SCHEDULER_ENDED_IT: "ruled out {count}: the scheduler had ended the job before them",
+    ReasonCode.TOLD_TO_STOP: "ruled out {count}: told to stop; Slurm says by whom",
     ReasonCode.FAILED_BEFORE_THE_LIMIT: (
         "ruled out {count}: the job had already failed when the scheduler ended it"
     ),
@@ -127,6 +130,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.SHORT_QUEUE: "{detail}",
     ReasonCode.EARLIER_COLLECTIVE: "{detail}",
     ReasonCode.SAID_NOTHING: "{detail}",
+    ReasonCode.VICTIM: "the launcher names {detail} first, which tells only that others were gone",
     ReasonCode.SHARED_ERROR: "{count} processes print the same error: nobody is to blame alone",
     ReasonCode.ONE_NODE: "all {count} who print it are on {detail}",
     ReasonCode.NAMED_BY_PEERS: "{detail} is in nearly all {count} pairs that lost each other",
