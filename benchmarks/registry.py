@@ -110,6 +110,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "dumps",
+        "who holds up a hung job by its collective dumps: twelve made-up families of hangs, with "
+        "all dumps and with a fifth missing; recorded runs apart; 1,024 ranks",
+        "folder with flight-recorder/",
+        "relume.benchmarks.dumps.bench",
+        has_quick=True,
+    ),
+    Bench(
         "demo",
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",

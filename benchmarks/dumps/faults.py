@@ -109,7 +109,7 @@ def _wrong_size(hang: Hang, random: Random) -> None:
     """A rank calls the same with another size or type."""
 
     def change(call: Call) -> Call:
-        if random.random() < 0.5 or call.operation == "all_to_all" or not call.input:
+        if random.choice([True, False]) or call.operation == "all_to_all" or not call.input:
             return replace(call, dtype="Half" if call.dtype != "Half" else "Float")
         wrong = (call.input[0] + 16, *call.input[1:])
         return replace(call, input=wrong, output=call.output and (call.output[0] + 16,))
@@ -166,7 +166,7 @@ def _died(hang: Hang, random: Random) -> None:
     """A rank dies, or its whole node does: it leaves no dump."""
     rank = random.randrange(hang.job.world)
     ranks = [rank]
-    if hang.job.world > 2 * RANKS_PER_HOST and random.random() < 0.3:
+    if hang.job.world > 2 * RANKS_PER_HOST and random.choice([True, False, False]):
         host = hang.job.host_of(rank)
         ranks = [r for r in range(hang.job.world) if hang.job.host_of(r) == host]
     for one in ranks:

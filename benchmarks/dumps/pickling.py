@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+MAX_BYTE = 0xFF
+
 
 def pickle_as_torch(document: object) -> bytes:
     """Return the pickle of plain data.
@@ -53,7 +55,7 @@ def _string(value: str, out: bytearray, memo: dict[str, int]) -> None:
 
 
 def _indexed(short: bytes, long: bytes, index: int) -> bytes:
-    return short + bytes([index]) if index < 256 else long + struct.pack("<I", index)
+    return short + bytes([index]) if index <= MAX_BYTE else long + struct.pack("<I", index)
 
 
 def _integer(value: int) -> bytes:

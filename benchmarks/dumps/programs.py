@@ -1,7 +1,7 @@
 """What ranks of a training job do, call by call: the programs that are run to a hang.
 
-The layouts are those that frameworks use: data parallel with buckets, sharded parameters, tensor and
-pipeline parallel (one forward, one backward), experts that exchange tokens.
+The layouts are those that frameworks use: data parallel with buckets, sharded parameters, tensor
+and pipeline parallel (one forward, one backward), experts that exchange tokens.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _add_groups(job: Job, description: str, groups: Sequence[Sequence[int]]) -> 
         job.groups.append(GroupOf(str(len(job.groups)), description, tuple(ranks)))
 
 
-def _ddp(job: Job, random: Random) -> Writer:
+def _ddp(_: Job, random: Random) -> Writer:
     buckets = [random.randrange(1, 30) * 1024 for _ in range(random.randrange(2, 6))]
 
     def step(_: int) -> Iterator[Instruction]:
@@ -174,7 +174,7 @@ def _fsdp(job: Job, random: Random) -> Writer:
 
 
 def _tensor(job: Job, random: Random) -> Writer:
-    size = random.choice([2, 4, 8]) if job.world > 8 else random.choice([2, 4])
+    size = random.choice([2, 4, 8][: 3 if job.world > RANKS_PER_HOST else 2])
     tensor = [range(first, first + size) for first in range(0, job.world, size)]
     _add_groups(job, "TENSOR_MODEL_PARALLEL_GROUP", tensor)
     _add_groups(job, "DATA_PARALLEL_GROUP", [range(i, job.world, size) for i in range(size)])
@@ -196,7 +196,8 @@ def _tensor(job: Job, random: Random) -> Writer:
 
 
 def _pipeline(job: Job, random: Random) -> Writer:
-    stages = random.choice([2, 4]) if job.world < 32 else random.choice([4, 8])
+    few = job.world < 4 * RANKS_PER_HOST
+    stages = random.choice([2, 4] if few else [4, 8])
     width = random.choice([1, 2, 4]) if job.world >= 4 * stages else 1
     per_stage = job.world // stages  # data parallel times tensor parallel
     if width > 1:
@@ -210,7 +211,7 @@ def _pipeline(job: Job, random: Random) -> Writer:
         for i in range(width)
     ]
     _add_groups(job, "DATA_PARALLEL_GROUP", data)
-    microbatches, batched = stages + random.randrange(1, 4), random.random() < 0.5
+    microbatches, batched = stages + random.randrange(1, 4), random.choice([True, False])
     shape = (2048, 1, 1024)
 
     def step(rank: int) -> Iterator[Instruction]:
@@ -264,7 +265,7 @@ def _pipeline(job: Job, random: Random) -> Writer:
 
 
 def _experts(job: Job, random: Random) -> Writer:
-    size = 4 if job.world <= 8 else random.choice([4, 8])
+    size = random.choice([4, 8][: 2 if job.world > RANKS_PER_HOST else 1])
     experts = [range(first, first + size) for first in range(0, job.world, size)]
     _add_groups(job, "EXPERT_MODEL_PARALLEL_GROUP", experts)
     _add_groups(job, "EXPERT_DATA_PARALLEL_GROUP", [range(i, job.world, size) for i in range(size)])

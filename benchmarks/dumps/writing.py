@@ -1,4 +1,4 @@
-"""Write what the recorders of a run hold, as PyTorch does: formats 2.4 and 2.10, pickled or as JSON.
+"""Write what the recorders of a run hold, as PyTorch does: formats 2.4 and 2.10, pickle or JSON.
 
 A recorder is a ring of the last works, its clock is its host's, and it is written at a time of its
 own; what it says of an end is when its watchdog next looked.
@@ -49,28 +49,30 @@ class Form:
 
 def choose_form(hang: Hang, version: str, random: Random) -> Form:
     """Choose how a job's recorders are set up; what the hang needs is given."""
-    as_json = random.random() < 0.4
+    as_json = random.choice([True, False])
     return Form(
         version=version,
         as_json=as_json,
         names=random.choice([*_NAMES, *_HOSTS]),
         backend=random.choice(["nccl", "nccl2"]) if version == "2.10" else "nccl",
         ring=hang.ring or random.choice([60, 200, 2000]),
-        timing=random.random() < 0.5 if hang.timing is None else hang.timing,
-        frames=random.random() < 0.3,
-        torch_pickle=random.random() < 0.7,
+        timing=random.choice([True, False]) if hang.timing is None else hang.timing,
+        frames=random.choice([True, False, False]),
+        torch_pickle=random.choice([True, True, False]),
     )
 
 
-def write_dumps(folder: Path, hang: Hang, run: Run, form: Form, random: Random, lost: float) -> int:
-    """Write the dumps of all ranks but the dead, and but the share `lost`; return how many."""
+def write_dumps(  # noqa: PLR0913 - what is written, and how
+    folder: Path, hang: Hang, run: Run, form: Form, random: Random, *, lost: float
+) -> set[int]:
+    """Write the dumps of all ranks but the share `lost`, the dead first; return whose they are."""
     job = hang.job
     alive = [rank for rank in range(job.world) if rank not in hang.faults.died]
-    gone = set(random.sample(alive, round(lost * job.world)))
+    lost_too = max(0, round(lost * job.world) - len(hang.faults.died))
+    gone = set(random.sample(alive, lost_too))
     hosts = {job.host_of(rank) for rank in range(job.world)}
     ahead = {host: random.gauss(0.0, 1.5) for host in hosts}
     end = run.end + TIMEOUT_SECONDS
-    written = 0
     for rank in alive:
         at, look = end + random.uniform(0.0, 20.0), random.uniform(0.0, LOOK_SECONDS)
         if rank in gone:
@@ -82,8 +84,7 @@ def write_dumps(folder: Path, hang: Hang, run: Run, form: Form, random: Random, 
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_encode(recorder.document(rank, run.records[rank]), form))
-        written += 1
-    return written
+    return set(alive) - gone
 
 
 def _encode(document: dict[str, Any], form: Form) -> bytes:
