@@ -8,6 +8,7 @@ from itertools import islice
 from relume.ingest.accounting.read import is_sacct
 from relume.ingest.nodes.documents import is_nodes
 from relume.ingest.nodes.sinfo import is_node_history, is_sinfo
+from relume.slurm.paths import is_job_output
 
 JOB = "stdout"
 KERNEL = "kernel"
@@ -47,9 +48,6 @@ _PROGRAM = (
 _JOURNAL = r"\{[^\n]{0,4000}?\"__REALTIME_TIMESTAMP\" ?:"
 _SHIPPED_KERNEL = re.compile(f"{_PROGRAM % 'kernel|kern'}|{_JOURNAL}", re.ASCII)
 _SHIPPED_SLURMCTLD = re.compile(_PROGRAM % "slurmctld", re.ASCII)
-_JOB_OUTPUT = re.compile(
-    r"slurm-\d+(?:[._+-][\w.+-]*)?\.(?:out|err)(?:\.(?:gz|zst|\d{1,3}))*", re.ASCII
-)
 _LINE = re.compile(r"\S[^\r\n]*")
 _DAEMON_LINE = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?\] ", re.ASCII)
 _SLURM_WORD = re.compile(
@@ -104,7 +102,7 @@ def form_of_file(name: str, start: bytes) -> str:
     'stdout'
     """
     form = form_of(start)
-    return JOB if form in {KERNEL, SLURMCTLD} and _JOB_OUTPUT.fullmatch(name) else form
+    return JOB if form in {KERNEL, SLURMCTLD} and is_job_output(name) else form
 
 
 def _share(pattern: re.Pattern[str], lines: list[str]) -> float:
