@@ -47,7 +47,7 @@ def test_pickle_and_json_give_the_same() -> None:
     assert waiting.timeout_seconds == 600
     [group] = pickled.groups
     assert (group.ranks, group.last_enqueued, group.last_completed) == ((0, 1, 2, 3), 7, 6)
-    assert pickled.candidates == {0, 1, 2, 3}
+    assert pickled.candidates == frozenset({0, 1, 2, 3})
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2", "2.4", "2.5", "2.9", "2.10"])
@@ -98,7 +98,7 @@ def test_a_batch_has_the_state_of_its_last_entry() -> None:
         ("nccl:send 0->1", 2, "scheduled"),
         ("nccl:recv 0<-1", 2, "scheduled"),
     ]
-    assert flight.candidates == {0}  # who sends as 0 is the first of its group
+    assert flight.candidates == frozenset({0})  # who sends as 0 is the first of its group
 
 
 def test_a_batch_of_which_only_the_end_is_noted_is_kept() -> None:
@@ -114,7 +114,7 @@ def test_counters_go_by_the_order_of_the_groups() -> None:
     status = {str(n): {"last_enqueued_collective": 10 * n} for n in (5, 0, 2)}
     flight = decode(document(pg_config=config, pg_status=status))
     assert {g.name: g.last_enqueued for g in flight.groups} == {"0": 0, "7": 20, "12": 50}
-    assert flight.candidates == {1}
+    assert flight.candidates == frozenset({1})
 
 
 def test_counters_that_contradict_an_entry_are_left_open() -> None:

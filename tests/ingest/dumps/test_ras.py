@@ -113,5 +113,6 @@ def test_json() -> None:
 
 def test_nonsense_gives_nothing() -> None:
     assert read_text("step 1\n  Rank 3 -- GPU\n#0-0 (zz) MISMATCH\n", "x").communicators == ()
-    for told in (None, [], {"communicators": 7}, {"communicators": [{"ranks": [1]}]}):
+    wrong: list[Any] = [None, [], {"communicators": 7}, {"communicators": [{"ranks": [1]}]}]
+    for told in wrong:
         assert all(not c.launched for c in read_json(told, "x").communicators)

@@ -70,7 +70,8 @@ def test_py_spy_as_json() -> None:
 def test_nonsense_gives_nothing() -> None:
     assert read_text("", "x") == []
     assert read_text("no stack\n  File\n", "x") == []
-    for told in (None, {}, [1], [{"frames": 3}], "text"):
+    wrong: list[Any] = [None, {}, [1], [{"frames": 3}], "text"]
+    for told in wrong:
         assert read_json(told, "x") == []
 
 
