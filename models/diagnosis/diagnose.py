@@ -9,7 +9,7 @@ from relume.models.diagnosis.citing import cited, ruled_out
 from relume.models.diagnosis.confidence import weighed
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.doubt import doubted
-from relume.models.diagnosis.dumps import dump_mentions, join_dumps, stuck_of
+from relume.models.diagnosis.dumps import by_dumps, dump_mentions, join_dumps, stuck_of
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
@@ -47,6 +47,8 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     blame, finding = join_dumps(episode, root, blame, finding, own)
     finding = from_first_bad_step(finding, episode.progress)
     finding = doubted(episode, root, weighed(episode, root, finding))
+    if finding.confidence < settings.confidence_threshold:
+        blame, finding = by_dumps(episode, finding, own) or (Blame(), finding)
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
