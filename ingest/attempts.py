@@ -15,7 +15,7 @@ from pathlib import Path
 
 from relume.errors import InputError
 from relume.ingest.dumps.forms import dump_form
-from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of
+from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, form_of_file
 from relume.ingest.opening import (
     STDIN,
     is_binary,
@@ -112,7 +112,7 @@ def _named(path: Path) -> AttemptInput:
     if form is not None:
         return AttemptInput(str(path), (), dumps=(SourceFile(path, form),))
     _check_text(start, str(path))
-    return AttemptInput(str(path), (SourceFile(path, form_of(start)),))
+    return AttemptInput(str(path), (SourceFile(path, form_of_file(path.name, start)),))
 
 
 def _stdin_form() -> str:
@@ -213,7 +213,7 @@ def _forms(path: Path, skipped: SkipCounts) -> Iterator[tuple[str, bool]]:
     dump = None if reason else dump_form(start)
     reason = reason or (None if dump else content_reason(start))
     if reason is None:
-        yield (dump, True) if dump else (form_of(start), False)
+        yield (dump, True) if dump else (form_of_file(path.name, start), False)
     else:
         skipped.add(reason, file=path)
 

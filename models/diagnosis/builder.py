@@ -21,6 +21,7 @@ from relume.models.diagnosis.placing import facts_of, has_agents
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
+from relume.verdict import JOB_STREAMS
 
 MAX_NODES = 1 << 16
 """Nodes whose kernel logs are remembered."""
@@ -49,6 +50,7 @@ class EpisodeBuilder:
         self._lost_ends: dict[str, None] = {}
         self._frames: dict[tuple[str, int], str] = {}
         self._kernel_nodes: dict[str, None] = {}
+        self._begin_time: int | None = None
         self._dumps: DumpEvidence | None = None
         self.shows_failure = False
 
@@ -76,7 +78,7 @@ class EpisodeBuilder:
         tail = self._advances.setdefault(line.file, AdvanceTail())
         tail.add(line.line, line.event_time)
         tail.rank, tail.node = line.task if line.rank is None else line.rank, line.node
-        self.note_time(line.event_time)
+        self._note_clock(line)
 
     def note_clean_end(self, line: LogLine) -> None:
         """Take an explicit clean end."""
@@ -85,6 +87,7 @@ class EpisodeBuilder:
     def note_place(self, line: LogLine) -> None:
         """Take a line that says where ranks run."""
         self._ranks.take(line)
+        self._note_clock(line)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
@@ -104,6 +107,13 @@ class EpisodeBuilder:
         """Take a clock reading: the latest one is the end of what was seen."""
         if event_time is not None and event_time > (self._end_time or 0):
             self._end_time = event_time
+
+    def _note_clock(self, line: LogLine) -> None:
+        """Take the clock of a line that shows the job at work: the first one is near its begin."""
+        time = line.event_time
+        self.note_time(time)
+        if time is not None and line.stream in JOB_STREAMS:
+            self._begin_time = min(time, self._begin_time or time)
 
     def note_restart(self, line: LogLine) -> None:
         """Take a line that says that the work starts again."""
@@ -149,6 +159,9 @@ class EpisodeBuilder:
             clocks=estimate(told, begun, ranks, start=facts.start, end=facts.end),
             scheduler=self._scheduler,
             clean_end=self._clean_end,
+            begin_time=self._begin_time,
+            starts=dict(self._ranks.starts),
+            launches=self._ranks.launched(),
             forms=frozenset(self._forms),
             end_time=max(clocks, default=None),
             ends=known,

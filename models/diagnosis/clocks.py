@@ -60,7 +60,7 @@ def estimate(
         Ranks, and when they began by their own clock (UTC microseconds).
     start, end
         The attempt's, by the scheduler's clock; null while unknown. The job's lines must lie
-        between, which tells which of two clocks is right.
+        between: that tells which of two clocks is right, and that a clock alone is wrong.
     """
     told = list(hits)
     off: defaultdict[str, list[float]] = defaultdict(list)
@@ -71,11 +71,16 @@ def estimate(
             for node, time in times.items():
                 off[node].append(time - middle)
     ahead = {node: median(found) for node, found in off.items()}
-    largest = max(map(abs, ahead.values()), default=0.0)
-    if not NOISE_SECONDS * MICROSECONDS <= largest <= MAX_SECONDS * MICROSECONDS:
-        return NO_OFFSETS
-    shift = _shift(told, ranks, ahead, start, end)
-    return Clocks({node: round(offset + shift) for node, offset in ahead.items()})
+    if max(map(abs, ahead.values()), default=0.0) > MAX_SECONDS * MICROSECONDS:
+        ahead = {}
+    spans = _spans(told, ranks)
+    shift = _shift(spans, ahead, start, end)
+    ahead = {node: offset + shift for node, offset in ahead.items()}
+    for node, span in spans.items():
+        ahead[node] = ahead.get(node, 0.0) + _outside(span, ahead.get(node, 0.0), start, end)
+    noise, most = NOISE_SECONDS * MICROSECONDS, MAX_SECONDS * MICROSECONDS
+    found = {node: round(offset) for node, offset in ahead.items() if abs(offset) <= most}
+    return Clocks(found) if any(abs(offset) >= noise for offset in found.values()) else NO_OFFSETS
 
 
 def node_of(hit: Hit, ranks: RankMap) -> str | None:
@@ -121,26 +126,39 @@ def _is_of_wave(hit: Hit) -> bool:
     return is_timeout or (signature.role is Role.CASCADE and signature.tier is not Tier.TEARDOWN)
 
 
+def _spans(hits: Iterable[Hit], ranks: RankMap) -> dict[str, tuple[int, int]]:
+    """First and last clock of the job's own lines on each node."""
+    spans: dict[str, tuple[int, int]] = {}
+    for hit in hits:
+        time, node = hit.line.event_time, node_of(hit, ranks)
+        if time is None or node is None or hit.line.stream not in JOB_STREAMS:
+            continue
+        first, last = spans.get(short_name(node), (time, time))
+        spans[short_name(node)] = min(first, time), max(last, time)
+    return spans
+
+
 def _shift(
-    hits: Iterable[Hit],
-    ranks: RankMap,
+    spans: Mapping[str, tuple[int, int]],
     ahead: Mapping[str, float],
     start: int | None,
     end: int | None,
 ) -> float:
     """Return by how much all clocks are ahead together: the job's lines lie within the attempt."""
-    times = [
-        time - ahead[short_name(node)]
-        for hit in hits
-        if (time := hit.line.event_time) is not None
-        and hit.line.stream in JOB_STREAMS
-        and (node := node_of(hit, ranks)) is not None
-        and short_name(node) in ahead
-    ]
-    if not times or start is None or end is None:
+    known = {node: span for node, span in spans.items() if node in ahead}
+    if not known:
         return 0.0
-    early = start - START_SLACK_SECONDS * MICROSECONDS - min(times)
-    late = max(times) - end
+    first = min(span[0] - ahead[node] for node, span in known.items())
+    last = max(span[1] - ahead[node] for node, span in known.items())
+    return _outside((first, last), 0.0, start, end)
+
+
+def _outside(span: tuple[float, float], ahead: float, start: int | None, end: int | None) -> float:
+    """Return how far a span of times lies after the end or (negative) before the start, else 0."""
+    if start is None or end is None:
+        return 0.0
+    early = start - START_SLACK_SECONDS * MICROSECONDS - (span[0] - ahead)
+    late = span[1] - ahead - end
     if early > 0 and late > 0:
         return 0.0
-    return late if late > 0 else -max(early, 0.0)
+    return max(late, 0.0) - max(early, 0.0)

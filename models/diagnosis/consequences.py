@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from relume.events import LogLine
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.reported import reports_device, reports_link, reports_stall
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
 from relume.reasons import ReasonCode
+from relume.slurm.paths import is_job_output
 from relume.verdict import JOB_STREAMS, Domain, Kind
 
 GENERIC_SPECIFICITY = 20
@@ -54,6 +56,10 @@ def is_generic(hit: Hit) -> bool:
     return hit.signature.specificity <= GENERIC_SPECIFICITY
 
 
+_OF_THE_STEP = re.compile(r"\W{0,8}(?:srun|slurmstepd|sbatch|salloc|mpirun)\b")
+"""Who of Slurm writes into the output of a job."""
+
+
 def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
     """Whether `first` is known to come before `second`.
 
@@ -78,7 +84,12 @@ def died_by_signal(hit: Hit) -> bool:
 
 def is_forgeable(hit: Hit) -> bool:
     """Whether a process of the job printed a line that is the kernel's or Slurm's to print."""
-    return is_quoted(hit) or (_printed_by_rank(hit) and hit.signature.category in SYSTEM_CATEGORIES)
+    category = hit.signature.category
+    if is_quoted(hit) or (_printed_by_rank(hit) and category in SYSTEM_CATEGORIES):
+        return True
+    if category not in SYSTEM_CATEGORIES or not is_job_output(hit.line.file):
+        return False
+    return category != "slurm" or not _OF_THE_STEP.match(hit.line.message)
 
 
 def is_system_log(hit: Hit) -> bool:
@@ -124,7 +135,7 @@ def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     One rank's lines keep their order; lines of different ranks are merged into one file in any
     order, so between two known ranks only clocks count.
     """
-    ranks = (hit.line.rank, earlier.line.rank)
+    ranks = (_number(hit.line), _number(earlier.line))
     if None in ranks or ranks[0] == ranks[1]:
         return precedes(episode, earlier, hit)
     before, after = episode.time(earlier), episode.time(hit)
@@ -138,8 +149,18 @@ def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and hit.signature.tier is Tier.EXCEPTION
         and not is_generic(earlier)
         and earlier.signature.tier in {Tier.FABRIC, Tier.TIMEOUT, Tier.EXCEPTION}
+        and not _of_another_victim(hit, earlier)
         and follows(episode, hit, earlier)
     )
+
+
+def _of_another_victim(hit: Hit, earlier: Hit) -> bool:
+    """Whether another rank's words of a victim would explain the exception: they explain nothing.
+
+    Whoever waits for a process that raised an exception may print before it, by its clock.
+    """
+    ranks = (_number(hit.line), _number(earlier.line))
+    return None not in ranks and ranks[0] != ranks[1] and earlier.signature.role is Role.CASCADE
 
 
 def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -149,8 +170,27 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
         and earlier.signature.category in COLLECTIVE_CATEGORIES
+        and _waited(episode, hit)
         and follows(episode, hit, earlier)
     )
+
+
+def _waited(episode: Episode, hit: Hit) -> bool:
+    """Whether the rank of a line timed out itself, or nobody knows: who died did not wait."""
+    number = _number(hit.line)
+    if number is None:
+        return True
+    return any(
+        number in {printer.rank, printer.task}
+        for group in episode.hits.values()
+        if group.first[0].signature.tier is Tier.TIMEOUT
+        for printer in group.printers
+    )
+
+
+def _number(line: LogLine) -> int | None:
+    """Rank of a printer, or its task where only that is known."""
+    return line.task if line.rank is None else line.rank
 
 
 def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -216,9 +256,22 @@ def _device_after_application(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     )
 
 
+def _told_to_stop(_: Episode, hit: Hit, earlier: Hit) -> bool:
+    """A launcher that was told to stop doesn't say by whom: Slurm's line does."""
+    return (
+        hit.signature.cause == "terminated_from_outside"
+        and earlier.signature.category == "slurm"
+        and earlier.signature.domain is Domain.SCHEDULER
+        and earlier.signature.id != hit.signature.id
+        and hit.signature.category != "slurm"
+        and hit.line.file == earlier.line.file
+    )
+
+
 _Consequence = Callable[[Episode, Hit, Hit], bool]
 CONSEQUENCES: tuple[tuple[ReasonCode, _Consequence], ...] = (
     (ReasonCode.SCHEDULER_ENDED_IT, _after_scheduler_end),
+    (ReasonCode.TOLD_TO_STOP, _told_to_stop),
     (ReasonCode.FAILED_BEFORE_THE_LIMIT, _limit_after_failure),
     (ReasonCode.APPLICATION_FAULT_FIRST, _device_after_application),
     (ReasonCode.REPORTED_LATER, reports_device),

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 
 from relume.errors import RelumeError
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.consequences import is_forgeable, is_system_log, is_undated
+from relume.models.diagnosis.consequences import (
+    died_by_signal,
+    is_forgeable,
+    is_system_log,
+    is_undated,
+)
 from relume.models.diagnosis.elastic import Failure, first_failure
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
@@ -23,6 +28,7 @@ from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator
 
+MAX_RANKS_ON_NODE = 16
 STUCK_CAUSE = "watchdog_stuck"
 """Cause of a process that hangs by itself: where one alone says so, it is the one."""
 _SHARED_BY_ALL = frozenset({Domain.WORKLOAD, Domain.NETWORK})
@@ -94,9 +100,7 @@ def _printed_nodes(episode: Episode, hit: Hit) -> set[str]:
 def _blame(episode: Episode, root: Root) -> Blame:
     hit = root.hit
     if hit.signature.tier is Tier.POINTER:
-        failure = first_failure(episode)
-        if failure is not None:
-            return _blame_of_failure(episode, failure)
+        return _blame_of_pointer(episode, root)
     if hit.signature.tier is Tier.TIMEOUT and hit.signature.kind is Kind.HANG:
         blame = _blame_of_wave(episode, hit)
         if blame is not None:
@@ -114,6 +118,36 @@ def _blame(episode: Episode, root: Root) -> Blame:
     if not (blame.where or blame.reasons):
         blame = _blame_of_same_cause(episode, root)
     return blame if blame.where.node or blame.reasons else _with_pointer(episode, hit, blame)
+
+
+def _blame_of_pointer(episode: Episode, root: Root) -> Blame:
+    """Name whom the launcher names first, unless it is one of those who only lost others."""
+    hit, failure = root.hit, first_failure(episode)
+    if failure is not None:
+        blame = _blame_of_failure(episode, failure)
+    elif hit.signature.implicates is Implicates.NAMED:
+        blame = Blame(placed(episode, named(hit, episode.ranks)))
+    elif hit.signature.implicates is Implicates.PRINTER:
+        blame = _blame_of_printer(episode, hit)
+    else:
+        return Blame()
+    if not blame.where:
+        return _blame_of_same_cause(episode, root)
+    if died_by_signal(blame.hit or hit) or not _is_victim(episode, blame.where.rank):
+        return blame
+    who = f"rank {blame.where.rank}"
+    return Blame(hit=blame.hit, reasons=(Reason(ReasonCode.VICTIM, detail=who),))
+
+
+def _is_victim(episode: Episode, rank: int | None) -> bool:
+    """Whether a rank printed that it had lost others."""
+    return rank is not None and any(
+        rank in {printer.rank, printer.task}
+        for group in episode.hits.values()
+        if group.first[0].signature.role is Role.CASCADE
+        and group.first[0].signature.tier is not Tier.TEARDOWN
+        for printer in group.printers
+    )
 
 
 def _with_pointer(episode: Episode, hit: Hit, blame: Blame) -> Blame:
@@ -268,7 +302,7 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     places = list(dict.fromkeys(where for where in told if where))
     if len(places) <= 1:
         return Blame(placed(episode, printer(hit, episode.ranks)))
-    common = in_common(places)
+    common = of_one_node(in_common(places), places)
     if common.rank is not None:
         return Blame(common)
     shared = Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(places))
@@ -280,6 +314,16 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     if common.node is None and hit.signature.domain in _EARLIEST_IS_ITS_OWN:
         return Blame(placed(episode, printer(hit, episode.ranks)))
     return Blame(common)
+
+
+def of_one_node(common: Locator, places: Sequence[Locator]) -> Locator:
+    """Take the one node that is known of neighbouring ranks, as many as a node has, for all."""
+    nodes = {short_name(where.node): where.node for where in places if where.node is not None}
+    ranks = [where.rank for where in places if where.rank is not None]
+    if common.node is not None or len(nodes) != 1 or len(ranks) < len(places):
+        return common
+    is_block = max(ranks) - min(ranks) < len(ranks) <= MAX_RANKS_ON_NODE
+    return replace(common, node=next(iter(nodes.values()))) if is_block else common
 
 
 def _others(episode: Episode, node: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from relume.models.diagnosis.calm import calm_finding
 from relume.models.diagnosis.citing import cited, ruled_out
-from relume.models.diagnosis.confidence import root_confidence
+from relume.models.diagnosis.confidence import weighed
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.doubt import doubted
 from relume.models.diagnosis.dumps import by_dumps, dump_mentions, join_dumps, stuck_of
@@ -15,6 +15,7 @@ from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.killed import KILLED_CAUSE, MEMORY_CAUSE, is_kill, witness_of
 from relume.models.diagnosis.missing import missing_evidence
+from relume.models.diagnosis.numeric import from_first_bad_step
 from relume.models.diagnosis.order import Root, choose_root
 from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_evidence, own_nodes
@@ -44,13 +45,14 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     if spread is not None:
         blame, finding = _of_spread(spread, blame, finding)
     blame, finding = join_dumps(episode, root, blame, finding, own)
-    finding = doubted(episode, root, finding)
+    finding = from_first_bad_step(finding, episode.progress)
+    finding = doubted(episode, root, weighed(episode, root, finding))
     if finding.confidence < settings.confidence_threshold:
         blame, finding = by_dumps(episode, finding, own) or (Blame(), finding)
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
-    alone = spread is not None and spread.node is not None
+    alone = spread is not None and spread.is_alone
     excluded: tuple[str, ...] = ()
     if root is not None and finding.kind.is_failure:
         excluded = exclusions(blame, root, own, alone=alone)
@@ -100,7 +102,6 @@ def _finding(episode: Episode, root: Root | None, blame: Blame) -> Finding:
         cause=signature.cause,
         domain=signature.domain,
         retry=signature.retry,
-        confidence=root_confidence(root),
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,
@@ -124,7 +125,6 @@ def _killed(episode: Episode, root: Root, hit: Hit, blame: Blame) -> Finding:
         cause=cause,
         domain=domain,
         retry=retry,
-        confidence=root_confidence(root),
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,

@@ -16,6 +16,8 @@ FIRST_PER_SIGNATURE = 64
 """Earliest hits kept of each rule: enough to order causes; a wave of a million stays small."""
 PRINTERS_PER_SIGNATURE = 4096
 """Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
+RECOVERY_SLACK_MICROSECONDS = 180_000_000
+"""Clocks of nodes may be minutes apart: so much later must steps in another file be."""
 ADVANCES_TO_RECOVER = 3
 """New steps after a failure line that show the job went on (DESIGN 5: >= 3 new steps)."""
 
@@ -139,8 +141,11 @@ class Episode:
     the last explicit clean end, null when none was printed. `restarts` is the last line of each
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
-    raised. `clocks` says by how much the clocks of nodes are off. `dumps` is what dumps of the
-    attempt show, null without any.
+    raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
+    clock of the job's own lines, null without one. `starts` is the line of each file at which the
+    ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
+    clock of lines that show the job at work, null without one. `starts` is the line of each file at
+    which the ranks were last started anew, `launches` when each node's daemon launched the job.
     """
 
     attempt: str
@@ -158,7 +163,10 @@ class Episode:
     lost_ends: tuple[str, ...] = ()
     frames: dict[tuple[str, int], str] = field(default_factory=dict)
     clocks: Clocks = NO_OFFSETS
+    begin_time: int | None = None
+    starts: dict[str, int] = field(default_factory=dict)
     dumps: DumpEvidence | None = None
+    launches: dict[str, int] = field(default_factory=dict)
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""
@@ -198,7 +206,7 @@ class Episode:
             return True  # the launcher started its processes anew, and they work
         time = self.time(hit)
         if time is not None and any(
-            tail.outlived_time(time + self._ahead(tail))
+            tail.outlived_time(time + self._ahead(tail) + RECOVERY_SLACK_MICROSECONDS)
             for name, tail in self.advances.items()
             if name != file
         ):

@@ -34,6 +34,14 @@ SILENT_SECONDS = 600
 peer that was lost shows when a collective times out, by default after 10 minutes."""
 SILENT_GAPS = 20
 """The same in usual gaps between its steps, for jobs that print rarely."""
+FIRST_LINE_SECONDS = 900
+"""How long before its first line with a clock an attempt may have begun, where nobody says."""
+JOB_SLACK_SECONDS = 300
+"""By how much clocks of the job's own lines may be behind the scheduler's."""
+MIN_LINES_AFTER = 20
+"""Lines that a file must have after a requeue before what fails there is another attempt."""
+REQUEUE_RULE = "stepd_requeue"
+"""Rule of Slurm's word that the job begins again: with `--open-mode=append` in the same file."""
 LATE_SECONDS = 300
 """How long after the end a system's line may still tell why an attempt failed, where nothing of its
 own does (metrics section 6): clocks differ, and a node may log late what it died of."""
@@ -100,9 +108,13 @@ def _tests(episode: Episode) -> Iterator[tuple[Reason, _Test]]:
     facts, own = episode.scheduler, own_nodes(episode)
     if own:
         yield Reason(ReasonCode.FOREIGN_NODE), lambda hit: _is_elsewhere(own, hit)
-    if facts.start is not None:
-        start = facts.start - START_SLACK_SECONDS * MICROSECONDS
-        yield Reason(ReasonCode.BEFORE_START), lambda hit: _time(episode, hit, start) < start
+    if episode.starts or REQUEUE_RULE in episode.hits:
+        last = _last_starts(episode)
+        yield (
+            Reason(ReasonCode.EARLIER_ATTEMPT),
+            lambda hit: hit.line.line < last.get(hit.line.file, 0),
+        )
+    yield Reason(ReasonCode.BEFORE_START), lambda hit: _is_before(episode, hit)
     if ended_well(episode):
         how = "accounting says COMPLETED" if facts.state == COMPLETED else "it says so itself"
         yield (
@@ -126,6 +138,52 @@ def own_nodes(episode: Episode) -> frozenset[str]:
     if not nodes and ranks.is_complete:
         nodes = tuple(place.node for place in ranks.places.values() if place.node is not None)
     return frozenset(map(short_name, nodes))
+
+
+def _is_before(episode: Episode, hit: Hit) -> bool:
+    """Whether a line is from before the attempt: by the scheduler, its node, or its own lines.
+
+    Lines of the job itself are of an earlier attempt then, in a file that both wrote.
+    """
+    time, raw = episode.time(hit), hit.line.event_time
+    if time is None or raw is None:
+        return False
+    start, slack = episode.scheduler.start, float(START_SLACK_SECONDS)
+    if not is_system_log(hit):
+        return start is not None and time < start - JOB_SLACK_SECONDS * MICROSECONDS
+    if start is None and hit.line.node in episode.launches:
+        return raw < episode.launches[hit.line.node] - slack * MICROSECONDS
+    if start is None:
+        start, slack = episode.begin_time, FIRST_LINE_SECONDS
+    return start is not None and time < start - slack * MICROSECONDS
+
+
+def _last_starts(episode: Episode) -> dict[str, int]:
+    """The line of each of the job's files at which the ranks were last started, if they fail again.
+
+    A file that a requeued job appends to holds the failures of its earlier attempts, too.
+    """
+    starts = dict(episode.starts)
+    requeues = episode.hits.get(REQUEUE_RULE)
+    for hit in requeues.kept() if requeues is not None else ():
+        file, line = hit.line.file, hit.line.line
+        if starts.get(file, -1) < line and _goes_on(episode, file, line):
+            starts[file] = line + 1
+    failed_again = {
+        hit.line.file
+        for hit in episode.all_hits()
+        if hit.signature.role in ANCHORS and hit.line.line >= starts.get(hit.line.file, 1 << 62)
+    }
+    return {file: line for file, line in starts.items() if file in failed_again}
+
+
+def _goes_on(episode: Episode, file: str, line: int) -> bool:
+    """Whether a log goes on after a line with more than what is left to tear down."""
+    tail, end = episode.advances.get(file), episode.ends.get(file)
+    if tail is not None and tail.steps_after(line):
+        return True
+    last = end.lines[-1][0] if end is not None and end.lines else 0
+    return last - line >= MIN_LINES_AFTER
 
 
 def _is_elsewhere(own: frozenset[str], hit: Hit) -> bool:

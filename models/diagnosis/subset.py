@@ -11,12 +11,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.culprit import placed, printer
+from relume.models.diagnosis.culprit import of_one_node, placed, printer
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.suspects import in_common
 from relume.models.signatures.hit import Hit
 from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import short_name
-from relume.verdict import Domain, Retry
+from relume.verdict import Domain, Locator, Retry
 
 OF_THE_IMAGE = frozenset(
     {
@@ -46,13 +47,14 @@ MIN_NODES = 2
 class Spread:
     """Over which nodes a failure is spread, and what follows from it.
 
-    `node` is the one that fails alone, null where there are several or where all do.
+    `node` is the first that fails, null where all do; `is_alone` whether it is the only one.
     """
 
-    node: str | None
     domain: Domain
     retry: Retry
     reason: Reason
+    node: str | None = None
+    is_alone: bool = False
 
 
 def spread_of(episode: Episode, hit: Hit) -> Spread | None:
@@ -63,12 +65,12 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     """
     cause = hit.signature.cause
     everyone = _nodes(episode)
-    if cause not in OF_THE_NODE or len(everyone) < MIN_NODES:
+    if cause not in OF_THE_NODE:
         return None
     alike = [h for h in _of_cause(episode, cause) if not episode.recovered(h)]
-    places = {placed(episode, printer(h, episode.ranks)) for h in alike}
-    if not places or any(where.node is None for where in places):
-        return None
+    places = list(dict.fromkeys(placed(episode, printer(h, episode.ranks)) for h in alike))
+    if len(everyone) < MIN_NODES or any(where.node is None for where in places):
+        return _of_neighbours(episode, hit, alike, places)
     count = Counter(short_name(where.node) for where in places if where.node is not None)
     if not set(count) <= everyone:
         return None
@@ -79,16 +81,31 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     ):
         return None
     name = next(iter(count))
-    node = (episode.ranks.name_of(name) or name) if len(count) == 1 else None
-    who = node or f"{len(count)} of {len(everyone)} nodes"
+    node = episode.ranks.name_of(name) or name
+    who = node if len(count) == 1 else f"{len(count)} of {len(everyone)} nodes"
+    return _alone(hit, alike, node, who, is_alone=len(count) == 1)
+
+
+def _of_neighbours(
+    episode: Episode, hit: Hit, alike: list[Hit], places: list[Locator]
+) -> Spread | None:
+    """Judge where not every node is known: neighbouring ranks of which one has a known node.
+
+    As many other ranks must be known not to fail so.
+    """
+    common = of_one_node(in_common(places), places)
+    others = set(episode.ranks.places) - {where.rank for where in places}
+    if common.node is None or len(places) < MIN_PRINTERS or len(others) < len(places):
+        return None
+    return _alone(hit, alike, common.node, common.node, is_alone=False)
+
+
+def _alone(hit: Hit, alike: list[Hit], node: str, who: str, *, is_alone: bool) -> Spread:
     reason = Reason(ReasonCode.SOME_NODES_ONLY, cited(alike), len(alike), detail=who)
     domain = hit.signature.domain
-    return Spread(
-        node,
-        Domain.PLATFORM if domain in {Domain.WORKLOAD, Domain.UNKNOWN} else domain,
-        Retry.YES,
-        reason,
-    )
+    is_workload = domain in {Domain.WORKLOAD, Domain.UNKNOWN}
+    changed = Domain.PLATFORM if is_workload else domain
+    return Spread(changed, Retry.YES, reason, node=node, is_alone=is_alone)
 
 
 def _nodes(episode: Episode) -> set[str]:
@@ -113,4 +130,4 @@ def _whole(episode: Episode, name: str, printers: int, nodes: int) -> bool:
 
 def _everywhere(alike: list[Hit], nodes: int) -> Spread:
     reason = Reason(ReasonCode.ALL_NODES_ALIKE, cited(alike), nodes)
-    return Spread(None, Domain.WORKLOAD, Retry.NO, reason)
+    return Spread(Domain.WORKLOAD, Retry.NO, reason)

@@ -9,7 +9,7 @@ all others wait (signature reference, facts 1-3).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relume.models.diagnosis.episode import Episode
 from relume.models.ranks.mapping import RankMap
@@ -71,8 +71,29 @@ def find_laggard(episode: Episode) -> Laggard | None:
         found = _behind(counters)
     if found is not None:
         return found
-    said = {rank for wave in waves.values() for rank in read_counters(wave)}
-    return _silent(said, episode.ranks)
+    told = {pg: set(read_counters(wave)) for pg, wave in waves.items()}
+    found = _silent(set().union(*told.values()), episode.ranks)
+    if found is None or found.rank is None:
+        return found
+    group = _group_of(found.rank, told)
+    if group is None:
+        return found
+    first = min(waves[group], key=episode.position)
+    return replace(found, hit=first)
+
+
+def _group_of(silent: int, told: Mapping[str | None, set[int]]) -> str | None:
+    """The process group of a silent rank: the one whose neighbouring ranks leave a gap for it."""
+    fitting = {
+        pg: len(ranks)
+        for pg, ranks in told.items()
+        if pg is not None and _is_block(ranks | {silent}) and len(told) > 1
+    }
+    return min(fitting, key=lambda pg: fitting[pg], default=None)
+
+
+def _is_block(ranks: set[int]) -> bool:
+    return max(ranks) - min(ranks) + 1 == len(ranks)
 
 
 def _waves(hits: Iterable[Hit]) -> dict[str | None, list[Hit]]:

@@ -18,7 +18,9 @@ class RankCollector:
     """Takes lines in reading order. Bounded; equal lines in equal order give equal facts.
 
     After the launcher has started its processes anew, what a file said of a rank before is
-    forgotten as soon as it says it again: the rank may run elsewhere now.
+    forgotten as soon as it says it again: the rank may run elsewhere now. `starts` is the line of
+    each file at which it last shows other processes on the same GPUs; `begun` when each rank joined
+    all others, by its own clock.
     """
 
     def __init__(self) -> None:
@@ -33,13 +35,23 @@ class RankCollector:
         self.addresses: dict[str, str | None] = {}
         self.begun: dict[int, int] = {}
         self.allocations: dict[str, tuple[str, ...]] = {}
+        self.starts: dict[str, int] = {}
+        self._heads: set[str] = set()
+        self._launches: dict[str, tuple[str, int]] = {}
+        self._processes: dict[tuple[str, str], tuple[int, int]] = {}
 
     def take(self, line: LogLine) -> None:
         """Take a line that one of `RANK_PATTERNS` found."""
         said = read_line(line)
         if said is NOTHING:
             return
+        if len(said.facts) == 1:
+            self._note_process(said.facts[0])
         self.add(said)
+        if said.launch is not None:
+            self._note_launch(*said.launch, line.event_time)
+        elif said.nodes and line.rank is None and line.task is None:
+            self._note_head(line)
         if line.event_time is not None and len(said.facts) == 1:
             self._note_begin(said.facts[0], line.event_time)
 
@@ -50,6 +62,38 @@ class RankCollector:
             return
         if len(self.begun) < MAX_NUMBERS:
             self.begun.setdefault(fact.rank, event_time)
+
+    def _note_head(self, line: LogLine) -> None:
+        """Note the head of a batch script, which prints its nodes: the second one begins anew."""
+        if line.file in self._heads:
+            self.restart(line.file)
+            self.starts[line.file] = line.line
+        self._heads.add(line.file)
+
+    def _note_launch(self, job: str, node: str, event_time: int | None) -> None:
+        """Note when a node first launched the newest job that it launched."""
+        known = self._launches.get(node)
+        if event_time is None or (known is None and len(self._launches) >= MAX_NUMBERS):
+            return
+        if known is None or known[0] != job:
+            self._launches[node] = job, event_time
+
+    def launched(self) -> dict[str, int]:
+        """Return when each node launched the newest of its jobs, by its own clock."""
+        return {node: time for node, (_, time) in self._launches.items()}
+
+    def _note_process(self, fact: RankFact) -> None:
+        """Note the process on a GPU: where another one comes, the ranks were started anew."""
+        file, line = fact.origin.file, fact.origin.line
+        if fact.pid is None or fact.pci is None or fact.node is None or file is None:
+            return
+        gpu, now = (fact.node, fact.pci), self._rounds.get(file, 0)
+        pid, began = self._processes.get(gpu, (fact.pid, now))
+        if pid != fact.pid and began >= now:
+            self.restart(file)
+            self.starts[file] = line or 0
+        if gpu in self._processes or len(self._processes) < MAX_NUMBERS:
+            self._processes[gpu] = fact.pid, self._rounds.get(file, 0)
 
     def add(self, said: Said) -> None:
         """Take what a line says; numbers of the whole job that came last count."""

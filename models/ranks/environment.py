@@ -13,6 +13,8 @@ from relume.errors import RelumeError
 from relume.slurm.hostlists import expand
 
 MAX_NODES = 1 << 16
+MAX_TEXT = 8192
+"""How much of a line is read: a launcher's books, or a list, of a few hundred nodes fit."""
 
 _IS = r"['\"]?[ \t]{0,4}[=:][ \t]{0,4}['\"]?"
 _SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -51,7 +53,7 @@ _TASKS_PER_NODE = re.compile(
     rf"TASKS_PER_NODE{_IS}(?P<number>\d{{1,5}})(?:\(x\d{{1,6}}\))?(?![\d,(])"
 )
 _NODELIST = re.compile(
-    rf"\b(?:SLURM_(?:JOB_|STEP_)?)?NODELIST{_IS}(?P<nodes>[A-Za-z][\w.,\[\]-]{{0,2000}})"
+    rf"\b(?:SLURM_(?:JOB_|STEP_)?)?NODELIST{_IS}(?P<nodes>[A-Za-z][\w.,\[\]-]{{0,8000}})"
 )
 _DISTRIBUTION = re.compile(rf"SLURM_DISTRIBUTION{_IS}(?P<how>block|cyclic)")
 _HOST = re.compile(r"(?=[^\d]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9][\w.-]+\Z")
@@ -88,9 +90,12 @@ def pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def node_list(text: str) -> tuple[str, ...]:
-    """Return the nodes of the job, where a line prints Slurm's list of them; else none."""
+    """Return the nodes of the job, where a line prints Slurm's list of them; else none.
+
+    A list that runs to the end of what is read may be cut, and counts as none.
+    """
     found = _NODELIST.search(text)
-    if found is None:
+    if found is None or (found.end() == len(text) and len(text) >= MAX_TEXT):
         return ()
     try:
         return tuple(expand(found["nodes"].rstrip(".,"), limit=MAX_NODES))

@@ -65,7 +65,7 @@ class Said:
     """All that one line says: facts about ranks, and numbers of the whole job (null: not told).
 
     `addresses` are pairs of an IP and the node that it is of, `allocation` is a job, of whomever,
-    with its nodes.
+    with its nodes, `launch` a job and the node on which a task of it is launched.
     """
 
     facts: tuple[RankFact, ...] = ()
@@ -76,6 +76,7 @@ class Said:
     addresses: tuple[tuple[str, str], ...] = ()
     is_cyclic: bool | None = None
     allocation: tuple[str, tuple[str, ...]] | None = None
+    launch: tuple[str, str] | None = None
 
 
 NOTHING = Said()

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.facts import Origin, RankFact, Source
-from relume.models.ranks.layout import Layout, find_layout
+from relume.models.ranks.layout import Layout, find_layout, fitted_layout
 from relume.models.ranks.pci import normal_pci
 from relume.models.ranks.worldsize import infer_world_size
 from relume.slurm.nodes import short_name
@@ -161,7 +161,7 @@ def resolve(
     are_ranks = _tasks_are_ranks(told)
     if are_ranks is None:
         are_ranks = False if by_launchers else _are_more_than_nodes(collected, told, listed)
-    tasks = _task_nodes(collected, told, listed)
+    tasks = _task_nodes(collected, told, listed, are_ranks=are_ranks)
     by_rank = _by_rank(told, tasks, tasks_are_ranks=are_ranks)
     places, contradictions = _direct(by_rank)
     if world is None:
@@ -234,15 +234,23 @@ def _are_more_than_nodes(
 
 
 def _task_nodes(
-    collected: RankCollector, facts: Iterable[RankFact], nodes: Sequence[str]
+    collected: RankCollector,
+    facts: Iterable[RankFact],
+    nodes: Sequence[str],
+    *,
+    are_ranks: bool | None,
 ) -> dict[int, str]:
-    """Nodes of srun's tasks: as lines tell, and by the layout that these agree with."""
+    """Nodes of srun's tasks: as lines tell, and by the layout that these agree with.
+
+    Tasks that start ranks are one on each node, whatever number the job asked for.
+    """
     told: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for fact in facts:
         if fact.task is not None and fact.node is not None:
             told[fact.task].setdefault(short_name(fact.node), fact.node)
     known = {task: next(iter(found.values())) for task, found in told.items() if len(found) == 1}
-    layout = find_layout(nodes, collected.tasks, known, told_cyclic=collected.is_cyclic)
+    count = len(nodes) if are_ranks is False else collected.tasks
+    layout = find_layout(nodes, count, known, told_cyclic=collected.is_cyclic)
     if layout is None:
         return known
     laid = {task: node for task in range(layout.count) if (node := layout.node_of(task))}
@@ -309,6 +317,9 @@ def _layout_of_ranks(
     known = {rank: place.node for rank, place in places.items() if place.node is not None}
     per_node = collected.ranks_per_node
     layout = find_layout(nodes, world, known, told_cyclic=collected.is_cyclic)
+    if world is None and not collected.is_cyclic:
+        layout = fitted_layout(nodes, known)
+        world = None if layout is None else layout.count
     told_other = per_node is not None and per_node * len(nodes) != world
     return None if told_other else layout
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from relume.errors import RelumeError
 from relume.events import LogLine
-from relume.models.ranks.environment import MAX_NODES, is_cyclic, node_list, pairs
+from relume.models.ranks.environment import MAX_NODES, MAX_TEXT, is_cyclic, node_list, pairs
 from relume.models.ranks.facts import NOTHING, Origin, RankFact, Said, Source
 from relume.models.ranks.pci import normal_pci, unpacked_pci
 from relume.slurm.hostlists import expand
@@ -21,8 +21,6 @@ from relume.verdict import JOB_STREAMS
 
 MAX_WORLD = 1 << 20
 """No job has more ranks; a hostile line must not make us believe so."""
-READ_CHARACTERS = 8192
-"""How much of a line is read: a launcher's books of a few hundred nodes fit."""
 NEAR_CHARACTERS = 600
 """What a process says of its place stands together, ..."""
 BEFORE_CHARACTERS = 150
@@ -41,6 +39,8 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
     r"(?:Started|Allocate) JobId=\d",
+    r"[\w-]\[\d[\d,-]{1,200}\].{0,120}\b\d{1,7} (?:processes|procs|ranks|tasks|workers|GPUs)\b",
+    r"launch task StepId=\d",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
 
@@ -57,9 +57,15 @@ _NCCL_TESTS = re.compile(
     r"(?: \[(?:0x(?P<bus>[0-9a-f]{2})|(?P<pci>[0-9a-f:.]{7,16}))\])?"
 )
 _ADDRESS = re.compile(r"[\w.-]{1,40}:(?P<ip>\d{1,3}(?:\.\d{1,3}){3})<\d{1,5}>")
+_LAUNCH = re.compile(r"launch task StepId=(?P<job>\d{1,12})")
 _ALLOCATION = re.compile(
     r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
     r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
+)
+_SENTENCE = re.compile(
+    r"(?<![\w.-])(?P<nodes>[A-Za-z][\w-]{0,60}\[[\d,-]{1,2000}\]"
+    r"(?:,[A-Za-z][\w-]{0,60}(?:\[[\d,-]{1,2000}\])?){0,64})[^\w\n]"
+    r"[^\n]{0,120}?\b(?P<size>\d{1,7}) (?:processes|procs|ranks|tasks|workers|GPUs)\b"
 )
 _GLOBAL_RANKS = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _WORLD_SIZES = re.compile(r"global_world_sizes=\[(?P<size>\d{1,7})\b")
@@ -84,7 +90,7 @@ def read_line(line: LogLine) -> Said:
     >>> said.world_size, said.facts[0].rank, said.facts[0].node, said.facts[0].local_rank
     (16, 9, 'gpu-a02', 1)
     """
-    text = line.text[:READ_CHARACTERS]
+    text = line.text[:MAX_TEXT]
     for word, read in _READERS:
         if word in text:
             said = read(line, text)
@@ -162,6 +168,29 @@ def _allocation(line: LogLine, text: str) -> Said | None:
     return Said(allocation=(found["job"] or found["id"], tuple(nodes)))
 
 
+def _sentence(_line: LogLine, text: str) -> Said | None:
+    """A list of nodes and how many processes run on them, in whatever words."""
+    found = _SENTENCE.search(text)
+    if found is None:
+        return None
+    try:
+        nodes = tuple(expand(found["nodes"], limit=MAX_NODES))
+    except RelumeError:
+        return NOTHING
+    size = _size(found["size"])
+    if size is None or len(nodes) < 2 or size % len(nodes):  # noqa: PLR2004 - a list is of several
+        return NOTHING
+    return Said(nodes=nodes, world_size=size, ranks_per_node=size // len(nodes))
+
+
+def _launch(line: LogLine, text: str) -> Said | None:
+    """A node's slurmd tells in the system log when it launches a task of a job."""
+    found = _LAUNCH.search(text) if line.stream not in JOB_STREAMS else None
+    if found is None or line.node is None:
+        return NOTHING
+    return Said(launch=(found["job"], line.node))
+
+
 def _mapping(line: LogLine, text: str) -> Said:
     origin = Origin(Source.LAUNCHER, line.file, line.line)
     facts = [
@@ -192,6 +221,7 @@ def _environment(line: LogLine, text: str) -> Said:
     """What a process prints of itself; its host or rank may also be in the line's prefixes."""
     near = _NEAR.search(text)
     start = max(0, near.start() - BEFORE_CHARACTERS) if near else 0
+    nodes = node_list(text) if "NODELIST" in text else ()
     text = text[start : start + NEAR_CHARACTERS]  # settings printed whole are thousands long
     told = dict(pairs(text))
     rank = _number(told.get("rank"))
@@ -216,7 +246,7 @@ def _environment(line: LogLine, text: str) -> Said:
         world_size=_size(told.get("world_size")),
         tasks=_size(told.get("tasks")),
         ranks_per_node=_size(told.get("ranks_per_node")),
-        nodes=node_list(text),
+        nodes=nodes,
         is_cyclic=is_cyclic(text),
     )
 
@@ -225,7 +255,9 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("anks ", _comm),
     (": Using ", _address),
     ("Pid ", _nccl_tests),
+    ("[", _sentence),
     ("JobId=", _allocation),
+    ("launch task StepId=", _launch),
     ("global_rank_mapping", _mapping),
     ("global_", _global_ranks),
 )

@@ -18,6 +18,7 @@ class ReasonCode(StrEnum):
 
     # what was left out before anything was judged
     FOREIGN_NODE = "foreign_node"
+    EARLIER_ATTEMPT = "earlier_attempt"
     BEFORE_START = "before_start"
     AFTER_GOOD_END = "after_good_end"
     AFTER_END = "after_end"
@@ -28,6 +29,7 @@ class ReasonCode(StrEnum):
     NEW_STEPS = "new_steps"
     # what was ruled out as the first cause: something else explains it
     SCHEDULER_ENDED_IT = "scheduler_ended_it"
+    TOLD_TO_STOP = "told_to_stop"
     FAILED_BEFORE_THE_LIMIT = "failed_before_the_limit"
     APPLICATION_FAULT_FIRST = "application_fault_first"
     REPORTED_LATER = "reported_later"
@@ -50,6 +52,7 @@ class ReasonCode(StrEnum):
     SHORT_QUEUE = "short_queue"
     EARLIER_COLLECTIVE = "earlier_collective"
     SAID_NOTHING = "said_nothing"
+    VICTIM = "victim"
     SHARED_ERROR = "shared_error"
     ONE_NODE = "one_node"
     NAMED_BY_PEERS = "named_by_peers"
@@ -65,18 +68,21 @@ class ReasonCode(StrEnum):
     STACKS = "stacks"
     RAS = "ras"
     # what no line of failure shows
+    UNKNOWN_TROUBLE_FIRST = "unknown_trouble_first"
     SCHEDULER_STATE = "scheduler_state"
     NO_JOB_LOG = "no_job_log"
     PROGRESS = "progress"
     SILENCE = "silence"
     NOT_FINITE = "not_finite"
-    # what speaks against it
+    # how sure it is, and what speaks against it
+    WEIGHED = "weighed"
     DOUBT = "doubt"
     ABSTAINED = "abstained"
 
 
 _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.FOREIGN_NODE: "set aside {count}: on nodes that the attempt did not run on",
+    ReasonCode.EARLIER_ATTEMPT: "set aside {count}: from before the ranks were started anew",
     ReasonCode.BEFORE_START: "set aside {count}: before the attempt started",
     ReasonCode.AFTER_GOOD_END: (
         "set aside {count}: told by the system of an attempt that ended well ({detail})"
@@ -87,6 +93,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.FORGED: "set aside {count}: a rank says what only the system may say",
     ReasonCode.NEW_STEPS: "set aside: the job made new steps after it",
     ReasonCode.SCHEDULER_ENDED_IT: "ruled out {count}: the scheduler had ended the job before them",
+    ReasonCode.TOLD_TO_STOP: "ruled out {count}: told to stop; Slurm says by whom",
     ReasonCode.FAILED_BEFORE_THE_LIMIT: (
         "ruled out {count}: the job had already failed when the scheduler ended it"
     ),
@@ -123,12 +130,16 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.SHORT_QUEUE: "{detail}",
     ReasonCode.EARLIER_COLLECTIVE: "{detail}",
     ReasonCode.SAID_NOTHING: "{detail}",
+    ReasonCode.VICTIM: "the launcher names {detail} first, which tells only that others were gone",
     ReasonCode.SHARED_ERROR: "{count} processes print the same error: nobody is to blame alone",
     ReasonCode.ONE_NODE: "all {count} who print it are on {detail}",
     ReasonCode.NAMED_BY_PEERS: "{detail} is in nearly all {count} pairs that lost each other",
     ReasonCode.NOT_OF_THE_ATTEMPT: "{detail} is no node of the attempt: it is not blamed",
     ReasonCode.PLACED: "{detail}",
     ReasonCode.PLACES_CONTRADICT: "{detail}",
+    ReasonCode.UNKNOWN_TROUBLE_FIRST: (
+        "before all that rules know, one place alone said what no rule knows: {detail}"
+    ),
     ReasonCode.DUMPS: "dumps: {detail}",
     ReasonCode.DUMPS_AGREE: "dumps and log name the same",
     ReasonCode.DUMPS_DIFFER: "dumps and log disagree: the dumps point to {detail}",
@@ -141,6 +152,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.PROGRESS: "{detail}",
     ReasonCode.SILENCE: "{detail}",
     ReasonCode.NOT_FINITE: "{detail}",
+    ReasonCode.WEIGHED: "how sure: {detail}",
     ReasonCode.DOUBT: "less sure: {detail}",
     ReasonCode.ABSTAINED: "abstained: {detail}",
 }

@@ -111,6 +111,27 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Unrecognised:
+    """One line that no rule knows, shown since it is unusual. It proves nothing, blames nobody.
+
+    `line` is 0-based within `file`. `count` is how many lines like it were looked at,
+    `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
+    `event_time` is UTC microseconds, null if unknown. `where` is who printed such lines, empty
+    where that isn't known or several did; `is_trouble` whether it has words for what goes wrong.
+    """
+
+    file: str
+    line: int
+    text: str
+    count: int
+    lines_before_end: int
+    why: tuple[str, ...]
+    event_time: int | None = None
+    where: Locator = Locator()
+    is_trouble: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Stuck:
     """The work that holds up a job, by its collective dumps.
 
@@ -143,8 +164,11 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions; `reasons` how the verdict came about, `why` the same in words;
-    `stuck` what collective dumps show, null without them.
+    have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
+    which nobody knows why it failed, or whether it did: the most unusual first. One that passes for
+    healthy only because its steps advance has those that look like a failure. `reasons` tells how
+    the verdict came about, `why` the same in words; `stuck` what collective dumps show, null
+    without them.
     """
 
     attempt: str
@@ -165,6 +189,7 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+    unrecognised: tuple[Unrecognised, ...] = ()
     stuck: Stuck | None = None
 
     @property

@@ -69,6 +69,7 @@ def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts
     rows += _stuck(verdict)
     rows.append(("to do", _to_do(verdict, advice)))
     rows += [("why", reason) for reason in verdict.why]
+    rows += _unrecognised(verdict)
     rows += [("missing", source) for source in verdict.missing_evidence]
     rows += [("not read", words) for words in skipped.left_out()]
     rows += [("mended", words) for words in skipped.mended()]
@@ -89,6 +90,18 @@ def _proof(verdict: Verdict) -> list[tuple[str, str]]:
     found = (e.text for e in verdict.evidence if _is_root(verdict, e.file, e.line))
     text = next(found, None)
     return [where, ("line", text.strip()[:MAX_PROOF])] if text else [where]
+
+
+def _unrecognised(verdict: Verdict) -> list[tuple[str, str]]:
+    """Each line that no rule knows: where it is and what is unusual about it, then its text."""
+    return [
+        ("no rule", words)
+        for line in verdict.unrecognised
+        for words in (
+            f"{line.file}:{line.line + 1} ({'; '.join(line.why)})",
+            f"  {line.text.strip()[:MAX_PROOF]}",
+        )
+    ]
 
 
 def _stuck(verdict: Verdict) -> list[tuple[str, str]]:
