@@ -103,7 +103,7 @@ def test_a_dump_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "data", [b"[" * 100_000, b'{"a": ' * 50_000, b"{", b"[1, 2", b'{"a": tru}']
+    "data", [b"[" * 100_000, b'{"a": ' * 50_000, b"{", b"[1, 2", b'{"a": nul}']
 )
 def test_json_that_nests_too_deep_or_is_cut_is_refused(data: bytes) -> None:
     with pytest.raises(DumpError, match="JSON that can't be used"):
