@@ -18,7 +18,6 @@ from relume.models.collectives.graph import OpenWork, Sink, WaitGraph, build_gra
 from relume.models.collectives.lateness import late_ranks
 from relume.models.collectives.matching import ends_together
 from relume.models.collectives.mismatch import find_mismatch
-from relume.models.collectives.pairs import who_left_out
 from relume.models.collectives.state import State, build_state, ranks_text
 
 MOST = 0.5
@@ -185,7 +184,6 @@ def _left_behind(case: _Case) -> CollectiveFinding | None:
 
 def _never_joined(case: _Case) -> CollectiveFinding | None:
     absent = [rank for rank in case.ranks() if rank in case.state.dumps]
-    absent = sorted({_left_out_instead(case, rank) for rank in absent})
     if not absent:
         return None
     culprits = sorted(absent, key=lambda rank: (case.first_wait(rank), case.last_call(rank), rank))
@@ -199,15 +197,6 @@ def _never_joined(case: _Case) -> CollectiveFinding | None:
     return CollectiveFinding(
         Pattern.NEVER_JOINED, 0.0, tuple(culprits), work=_waited(case, work), why=(why,)
     )
-
-
-def _left_out_instead(case: _Case, rank: int) -> int:
-    """Who left a receive out, where `rank` is only held by its send; else `rank`."""
-    for sink in case.sinks:
-        if rank in sink.nodes and sink.nodes != sink.circle:
-            odd = who_left_out(case.state, case.works_in(sink.circle))
-            return rank if odd is None else odd
-    return rank
 
 
 def _kept_a_send(case: _Case) -> CollectiveFinding | None:
@@ -271,9 +260,6 @@ def _first_of_circle(
     kept = {rank: _kept_waiting(case, rank) for rank in ranks}
     most = sorted(ranks, key=lambda rank: -kept[rank])
     second = kept[most[1]] if len(most) > 1 else 0
-    odd = who_left_out(case.state, works)
-    if odd is not None:
-        return odd, f"rank {odd} alone went on without a send or a receive that its peer is in"
     of_all = any(not work.is_pair for work in works)
     if of_all and kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
         return most[0], f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other"
@@ -331,13 +317,6 @@ def _no_dump(case: _Case) -> CollectiveFinding | None:
     gone = [rank for rank in case.ranks() if rank not in case.state.dumps]
     if not gone:
         return None
-    if set(gone) <= set(case.state.older):
-        work = min((case.kept_by(rank)[0] for rank in gone), key=case.began)
-        why = f"others wait for {ranks_text(gone)}, whose dumps are from before the hang"
-        return CollectiveFinding(
-            Pattern.NO_DUMP, 0.6, suspects=tuple(sorted(gone)), work=_waited(case, work), why=(why,)
-        )
-    gone = [rank for rank in gone if rank not in case.state.older]
     if _is_node(case.state.missing) and set(gone) == set(case.state.missing):
         work = case.kept_by(gone[0])[0]
         why = f"{ranks_text(gone)} left no dump, all others did: a whole node, as it seems"

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.dumps import RankDump
 from relume.events import Collective, ProcessGroup
-from relume.models.collectives.matching import ends_together
 
 COMPLETED = "completed"
 STARTED = "started"
 DEFAULT_GROUP = "default_pg"
-MOST_OLDER = 0.34
-"""When a larger share of the dumps is older than the others, nobody knows which are of the hang."""
 _PEER = re.compile(r"(?P<verb>send|recv) (?P<own>\d{1,7})(?:->|<-)(?P<peer>\d{1,7})$")
 
 
@@ -105,8 +102,7 @@ class State:
     """All that the dumps say of who stands where.
 
     `open` has every rank's open works in the order of its calls; `last_call` the time of its last
-    call by its own clock. `timed` are the ranks whose recorders note what has started, `older`
-    those whose dumps are from before the hang and left out.
+    call by its own clock. `timed` are the ranks whose recorders note what has started.
     """
 
     dumps: dict[int, RankDump]
@@ -115,11 +111,10 @@ class State:
     open: dict[int, list[Work]]
     last_call: dict[int, int]
     timed: set[int] = field(default_factory=set)
-    older: tuple[int, ...] = ()
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Ranks of the job that left no dump of the hang."""
+        """Ranks of the job that left no dump."""
         return tuple(sorted(self.world - self.dumps.keys()))
 
     @property
@@ -129,53 +124,8 @@ class State:
 
 
 def build_state(dumps: Iterable[RankDump]) -> State:
-    """Put the dumps of one attempt together; cost is linear in what they hold.
-
-    A dump from before the hang says nothing of it: it is left out, as if it were missing.
-    """
+    """Put the dumps of one attempt together; cost is linear in what they hold."""
     by_rank = {dump.rank: dump for dump in dumps}
-    state = _build(by_rank)
-    older = _older(state)
-    if not older or len(older) > MOST_OLDER * len(by_rank):
-        return state
-    return replace(_build({r: d for r, d in by_rank.items() if r not in older}), older=older)
-
-
-def _older(state: State) -> tuple[int, ...]:
-    """Ranks whose dumps are from before others': they have come to more since.
-
-    All ranks of a group have called what one of them is through with; who had not when its dump was
-    written wrote it earlier. Gloo is through with what it gives up, too.
-    """
-    older: set[int] = set()
-    for group in state.groups.values():
-        through = _through(state, group)
-        older |= {
-            rank
-            for rank, member in group.members.items()
-            if member.enqueued is not None and member.enqueued < through
-        }
-    return tuple(sorted(older))
-
-
-def _through(state: State, group: Group) -> int:
-    """Number of the last collective that a rank is through with and that needs all ranks."""
-    return max(
-        (
-            collective.sequence_number
-            for rank in group.members
-            for collective in state.dumps[rank].collectives
-            if collective.group == group.key.name
-            and collective.state == COMPLETED
-            and not collective.is_p2p
-            and not collective.operation.startswith("gloo:")
-            and ends_together(collective)
-        ),
-        default=0,
-    )
-
-
-def _build(by_rank: dict[int, RankDump]) -> State:
     groups: dict[GroupKey, Group] = {}
     named = {rank: dict(_join(dump, groups)) for rank, dump in by_rank.items()}
     state = State(by_rank, _world(by_rank, groups), groups, {}, {})
