@@ -93,6 +93,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.unmatched",
     ),
     Bench(
+        "formulas",
+        "closed forms of ETTR, MTTF and checkpoints against printed numbers",
+        "none",
+        "relume.benchmarks.formulas",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
