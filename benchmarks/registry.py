@@ -99,6 +99,13 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.formulas",
     ),
     Bench(
+        "lemons",
+        "nodes held by their faults, walking forward through a recorded year of faults: refaults, "
+        "faults avoided, node-days held; beside naive rules",
+        "folder with infinitehbd/",
+        "relume.benchmarks.lemons.bench",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

@@ -1,0 +1,1 @@
+"""Bench `lemons`: who holds which nodes, walking forward through recorded faults."""

@@ -1,0 +1,1 @@
+"""Nodes that break jobs again and again although their health checks pass."""
