@@ -106,6 +106,14 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.lemons.bench",
     ),
     Bench(
+        "oracle",
+        "goodput of a simulated run at three sizes under Relume as measured, against a perfect "
+        "detector, the timer of the collectives, and a human",
+        "none (takes some minutes)",
+        "relume.benchmarks.simulator.oracle",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

@@ -292,7 +292,8 @@ class Cluster:
             return
         slow = self.parameters.stragglers
         factor = slow.node_factor if of_node else slow.factor
-        lost = self.parameters.run.restart_seconds + run.work_at(now) - run.saved
+        unsaved = (run.work_at(now) - run.saved) % self.parameters.run.checkpoint_seconds
+        lost = self.parameters.run.restart_seconds + unsaved
         pays = restart_pays(slowdown=factor, left_seconds=seconds, restart_seconds=lost)
         if of_node and self.operator.knows_stragglers and pays:
             self._requeue(run, now)

@@ -81,7 +81,7 @@ class Nodes:
             yield node, self.fault_of(node)
 
     def take_out(self, node: int) -> bool:
-        """Take a free node out, where it is mended; false where somebody runs on it, or it is out."""
+        """Take a free node out to be mended; false where somebody runs on it, or it is out."""
         if self._state[node] != _FREE:
             return False
         self._state[node], self._fault[node], self._leaves[node] = _OUT, NO_FAULT, False

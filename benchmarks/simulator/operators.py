@@ -8,6 +8,7 @@ its benches, never of wishes: a result that isn't stored can't be simulated.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -102,16 +103,17 @@ ORACLE = Operator(
 )
 
 
-def from_results(results: dict[str, dict[str, Any]], *, known_share: float) -> Operator:
+def from_results(results: Mapping[str, Mapping[str, Any]]) -> Operator:
     """Return Relume as its stored benches measured it.
+
+    Crashes are settled as on a real Slurm (`loop`); hangs of known families are found as in `hang`,
+    or by the timer of the job's own collectives where that comes sooner; culprits are named as in
+    the simulated `episodes`, and false alarms come as often as `false-alarms` can't rule out.
 
     Parameters
     ----------
     results
-        The stored results of the benches `loop` (seconds on a real Slurm), `hang`, `cases`,
-        `episodes` and `false-alarms`, by id.
-    known_share
-        Share of runs whose family came before: those are found hung sooner than new ones.
+        Stored results by the id of their bench.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def from_results(results: dict[str, dict[str, Any]], *, known_share: float) -> O
         When a result, or a measure in it, isn't there.
     """
 
-    def value(bench: str, measure: str, part: str = "value") -> float:
+    def value(bench: str, measure: str) -> float:
         try:
             found = results[bench]["measures"][measure]
         except KeyError as error:
@@ -128,18 +130,38 @@ def from_results(results: dict[str, dict[str, Any]], *, known_share: float) -> O
                 found="no stored result of it",
                 hint=f"relume bench run {bench} --store",
             ) from error
-        return float(found[part] if isinstance(found, dict) else found)
+        return float(found["value"] if isinstance(found, dict) else found)
 
-    del known_share
-    settled = value("loop", "crash_settled_seconds")
-    worst = value("loop", "crash_settled_seconds_worst")
+    settled, worst = (value("loop", f"crash_settled_seconds{end}") for end in ("", "_worst"))
+    timer = TIMER_SECONDS + settled
+    middle, late, latest = (
+        min(timer, value("hang", f"known_{part}_seconds")) for part in ("p50", "p95", "largest")
+    )
     return Operator(
         "relume",
         crash=Delay(((0.0, settled), (0.5, settled), (1.0, worst))),
-        hang=always(value("loop", "hang_settled_seconds")),
+        hang=Delay(((0.0, middle), (0.5, middle), (0.95, late), (1.0, latest))),
         act=value("loop", "hang_released_seconds") - value("loop", "hang_settled_seconds"),
         names_node=value("episodes", "culprit_node"),
-        blames_innocent=0.0,
-        stops_at=2,
+        blames_innocent=value("episodes", "exclusions_of_others")
+        / float(results["episodes"]["corpus"]["episodes"]),
+        recall=value("episodes", "kind"),
+        missed_seconds=timer,
+        false_alarms_per_job_day=_worst_rate(results.get("false-alarms", {})),
         drains_after=HUMAN_SECONDS,
+        stops_at=2,
     )
+
+
+def _worst_rate(result: Mapping[str, Any]) -> float:
+    """Return the upper bound of false alarms per job-day in the worst regime that has a bar."""
+    bounds = [
+        result["measures"][f"{regime}_per_job_day"]["high"] for regime in result.get("bars", {})
+    ]
+    if not bounds:
+        raise InputError(
+            "false alarms per job-day",
+            found="no stored result of bench false-alarms",
+            hint="relume bench run false-alarms --store",
+        )
+    return float(max(bounds))
