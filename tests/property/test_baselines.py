@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -37,7 +38,7 @@ def taken(
 ) -> tuple[Baselines, Found]:
     baselines, found = Baselines(SETTINGS, lateness=lateness), Found(set())
     edges = [0, *sorted(cut for cut in cuts if cut < len(samples)), len(samples)]
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         ids, times, values = zip(*samples[begin:end], strict=True) if end > begin else ((), (), ())
         found.add(baselines.update(ids, times, values))
     found.add(baselines.advance(10_000))
