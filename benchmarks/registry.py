@@ -78,6 +78,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "baselines",
+        "points per CPU-second of the online baselines, beside river's own",
+        "none",
+        "relume.benchmarks.baselines",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

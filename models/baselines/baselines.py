@@ -138,8 +138,19 @@ class Baselines:
         """Return the series that said nothing for longer than `longest` microseconds.
 
         `longest` is one for all, or one for each series.
+
+        Raises
+        ------
+        InputError
+            When it is neither.
         """
-        limits = np.ascontiguousarray(np.broadcast_to(np.asarray(longest, np.int64), len(self)))
+        limits = np.atleast_1d(np.ascontiguousarray(longest, np.int64))
+        if limits.shape not in {(1,), (len(self),)}:
+            raise InputError(
+                "silence can't be told",
+                found=f"{limits.size} limits",
+                expected=f"one, or {len(self)}: as many as there are series",
+            )
         return kernels.silent(self._series, now, limits)
 
     def save(self) -> bytes:

@@ -25,6 +25,8 @@ _TINY = 1e-12
 _HELD = BLOCK - 1
 _INSERTED = 24
 """So few samples are sorted quickest by putting each in its place."""
+_FOUND = 1024
+"""Room for series that fell silent; more is made when more did."""
 _MANY = 0xFFFFFFFF
 
 
@@ -203,15 +205,18 @@ def _order_by_time(order: Ids, times: Times) -> None:
 
 @compiled
 def silent(series: Series, now: int, longest: Times) -> Ids:
-    """Return the series whose newest sample is longer ago than theirs in `longest` (microseconds).
+    """Return the series whose newest sample is longer ago than `longest` (microseconds).
 
-    One that has no sample yet isn't silent: nobody knows that it should speak.
+    `longest` holds one limit for each series, or one for all. A series that has no sample yet isn't
+    silent: nobody knows that it should speak.
     """
-    found = np.empty(len(series), dtype=np.int64)
-    count = 0
+    found = np.empty(_FOUND, dtype=np.int64)
+    count, step = 0, 0 if len(longest) == 1 else 1
     for number in range(len(series)):
         last = series[number].last_seen
-        if last != NEVER and now - last > longest[number]:
+        if now - last > longest[number * step] and last != NEVER:
+            if count == len(found):
+                found = np.concatenate((found, np.empty(count, dtype=np.int64)))
             found[count] = number
             count += 1
     return found[:count].copy()
