@@ -16,5 +16,7 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
 
     Two orders of one sum differ in their last bit. Without fast-math the compiler keeps the order
     that is written, and a replay equals what ran live.
+
+    The cache notices changes of the kernel's own file only: the constants that it uses stand there.
     """
     return cast("Callable[P, T]", njit(cache=True, nogil=True, error_model="numpy")(function))

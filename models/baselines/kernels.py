@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relume.models.baselines.compiled import compiled
-from relume.models.baselines.series import BLOCK, HUGE, NEVER
+from relume.models.baselines.series import BLOCK, NEVER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +19,8 @@ CUSUM, PAGE_HINKLEY = 1, 2
 """Which detector alarmed, as bits."""
 LATE, DUPLICATE, REJECTED, TAKEN = range(4)
 """Places of the counts that `update` adds to."""
+HUGE = 1e18
+"""A sample beyond this, or that is no number, is no measurement: its square must fit four bytes."""
 NORMAL = 1.2533
 """Standard deviation of a normal distribution, in mean absolute deviations."""
 _TINY = 1e-12

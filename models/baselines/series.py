@@ -16,8 +16,7 @@ NEVER = np.iinfo(np.int64).min
 """`last_seen` of a series that has no sample yet."""
 BLOCK = 5
 """Samples whose median is one reading of the change detectors: two wild ones don't move it."""
-HUGE = 1e18
-"""A sample beyond this, or that is no number, is no measurement: its square must fit four bytes."""
+
 
 SERIES = np.dtype(
     [

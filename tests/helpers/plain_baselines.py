@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from relume.models.baselines.kernels import CUSUM, PAGE_HINKLEY
-from relume.models.baselines.series import BLOCK, HUGE, BaselineSettings
+from relume.models.baselines.kernels import CUSUM, HUGE, PAGE_HINKLEY
+from relume.models.baselines.series import BLOCK, BaselineSettings
 
 
 def stored(value: float) -> float:
