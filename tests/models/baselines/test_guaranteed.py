@@ -82,6 +82,39 @@ def test_false_alarms_are_rarer_than_promised() -> None:
     assert alarms <= count * settings.alpha
 
 
+@pytest.mark.parametrize(("calibration", "eta"), [(1000, 1e-3), (100, 0.1), (50, 1.0), (2, 1e-9)])
+def test_a_full_bet_returns_no_more_than_its_stake(calibration: int, eta: float) -> None:
+    settings = GuaranteedSettings(0.01, calibration=calibration, eta=eta, full_bets=True)
+    true = (np.arange(1_000_000) + 0.5) / 1e6
+    p = np.clip(true - 1 / (calibration + 1), settings.margin, 1.0)
+    for bet, odds in zip(BETS, settings.odds(), strict=True):
+        assert odds >= bet
+        if settings.margin:  # without one there is no bound below, and bets pay what they always do
+            assert np.mean(odds * p ** (bet - 1)) <= 1.0
+        else:
+            assert odds == bet
+
+
+def test_full_bets_keep_the_promise_at_the_edge_of_the_gate() -> None:
+    # Slower by just what the gate allows: the null as bad as it can be.
+    settings = GuaranteedSettings(alpha=0.002, calibration=500, eta=0.1, full_bets=True)
+    alarms, count = 0, 20_000
+    for seed in range(20):
+        one = detector(settings, f"{seed}")
+        one.take(steps(500, seed=seed))
+        alarms += len(one.take(steps(count, 5.0 * 1.05, seed=100 + seed)))
+    assert alarms <= 20 * count * settings.alpha
+
+
+def test_full_bets_find_a_slowdown_of_a_fifth_within_a_dozen_steps() -> None:
+    plain_bets, full = detector(), detector(replace(SETTINGS, full_bets=True))
+    delays = []
+    for one in (plain_bets, full):
+        one.take(steps(5000))
+        delays.append(int(one.take(steps(100, 6.0))[0]) + 1)
+    assert delays == [19, 12]
+
+
 def test_how_values_are_cut_changes_nothing() -> None:
     values = np.concatenate([steps(1500), steps(200, 6.0)])
     whole, parts = detector(), detector()
