@@ -170,7 +170,7 @@ def test_p_values_of_ties_are_spread_by_the_draw() -> None:
 @pytest.mark.parametrize("name", ["alpha", "calibration", "eta", "effect"])
 def test_settings_out_of_their_range_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"guaranteed.{name}"):
-        replace(SETTINGS, **{name: -1})
+        replace(SETTINGS, **{name: -1})  # type: ignore[arg-type]
 
 
 def test_what_does_not_fit_can_not_be_restored() -> None:
