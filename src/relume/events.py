@@ -83,8 +83,9 @@ class Sample(_Event):
     """One value of one metric.
 
     `value` is in the unit that the metric's name ends with; NaN is a value ("no number"), a sample
-    that is missing is not an event. `gpu` is the index, UUID or PCI id as printed. A null `node`,
-    `gpu`, `rank` or `attempt` means that the series has no such label.
+    that is missing is not an event. `gpu` is the index, UUID or PCI id as printed, `device` another
+    part of the node: a NIC with its port (``mlx5_0/1``), an interface, a MIG instance. A null
+    `node`, `gpu`, `rank`, `attempt` or `device` means that the series has no such label.
     """
 
     metric: str
@@ -93,6 +94,7 @@ class Sample(_Event):
     gpu: str | None = None
     rank: int | None = None
     attempt: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

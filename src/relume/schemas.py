@@ -79,7 +79,7 @@ _LOG_LINE = [
 _SAMPLE = [
     *_ORIGIN,
     *_required(metric=_TEXT, value=_FLOAT),
-    *_optional(node=_TEXT, gpu=_TEXT, rank=_INT32, attempt=_TEXT),
+    *_optional(node=_TEXT, gpu=_TEXT, rank=_INT32, attempt=_TEXT, device=_TEXT),
 ]
 _SCHEDULER_EVENT = [
     *_ORIGIN,
@@ -109,7 +109,7 @@ _TICK = [
 SCHEMAS: Mapping[type[Event], pa.Schema] = MappingProxyType(
     {
         LogLine: _schema(LogLine, 1, _LOG_LINE),
-        Sample: _schema(Sample, 1, _SAMPLE),
+        Sample: _schema(Sample, 2, _SAMPLE),
         SchedulerEvent: _schema(SchedulerEvent, 2, _SCHEDULER_EVENT),
         NodeEvent: _schema(NodeEvent, 1, _NODE_EVENT),
         CollectiveDump: _schema(CollectiveDump, 1, _COLLECTIVE_DUMP),
