@@ -1,0 +1,248 @@
+"""One stream of step times: one regime of one printer, watched in both modes.
+
+*Guaranteed*: the e-detector against a calibration of a thousand steps; its alarms keep the budget.
+*Fast*: a baseline of 64 bytes calibrated by a hundred steps; a suspicion, which only observes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from array import array
+from collections import deque
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from relume.errors import InputError
+from relume.models.baselines.baselines import Baselines
+from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
+from relume.models.baselines.kernels import CUSUM
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from relume.models.straggler.settings import StragglerSettings
+
+RECENT: Final = 64
+"""Steps kept to tell since when, and by how much."""
+RECOVERED: Final = 10
+"""Steps whose median must be within the gate again for a slowdown to be over."""
+UNKNOWN_SPAN_SECONDS: Final = 1.0
+"""How far readings are taken to lie apart when nothing tells: few are, so the budget is kept."""
+
+
+class Level(IntEnum):
+    """How sure it is."""
+
+    NONE = 0
+    SUSPICION = 1
+    """The fast mode says so: observe."""
+    ACTIONABLE = 2
+    """The guaranteed mode says so, within the budget of false alarms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A level that a stream reached, or (`Level.NONE`) a slowdown that is over.
+
+    Attributes
+    ----------
+    place
+        Index among the values of this call that showed it.
+    back
+        How many readings before that one the slowdown began, by the best estimate.
+    usual, ratio
+        What a step took before, and how many times as long it takes since; both 0 when it is over.
+    """
+
+    place: int
+    level: Level
+    back: int = 0
+    usual: float = 0.0
+    ratio: float = 0.0
+
+
+class PaceStream:
+    """A stream of times in order. Bounded: 16 KiB while it calibrates, 8 afterwards.
+
+    Parameters
+    ----------
+    settings
+        Thresholds.
+    attempt, name
+        Whose stream it is: they choose the draws.
+
+    Examples
+    --------
+    >>> from relume.models.straggler.settings import StragglerSettings
+    >>> rng = np.random.default_rng(1)
+    >>> stream = PaceStream(StragglerSettings(), "lab/7@1.0", "train")
+    >>> stream.take(5 + 0.1 * rng.standard_normal(5000), span_seconds=5.0)
+    []
+    >>> slow = stream.take(6 + 0.1 * rng.standard_normal(60), span_seconds=6.0)
+    >>> [(change.level.name, change.place, round(change.ratio, 1)) for change in slow]
+    [('SUSPICION', 4, 1.2), ('ACTIONABLE', 11, 1.2)]
+    """
+
+    def __init__(self, settings: StragglerSettings, attempt: str, name: str) -> None:
+        self.settings, self.attempt, self.name = settings, attempt, name
+        self.level = Level.NONE
+        self._held = array("d")
+        self._span = 0.0
+        self._guaranteed: EDetector | None = None
+        self._fast = Baselines(settings.fast())
+        self._taken = 0
+        self._recent: deque[float] = deque(maxlen=RECENT)
+
+    @property
+    def count(self) -> int:
+        """Readings taken."""
+        return self._taken
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether the guaranteed mode is calibrated."""
+        return self._guaranteed is not None
+
+    @property
+    def usual(self) -> float | None:
+        """What a step usually takes: the median of the calibration; null before even the fast."""
+        if self._guaranteed is not None:
+            return self._guaranteed.usual
+        if len(self._fast) and self._fast.series[0]["blocks"] >= self.settings.fast_blocks:
+            return float(self._fast.series[0]["base"])
+        return None
+
+    def take(self, values: ArrayLike, *, span_seconds: float | None = None) -> list[Change]:
+        """Take readings in order; return what they change. What is no time of a step is passed.
+
+        Parameters
+        ----------
+        values
+            Time of a step, each.
+        span_seconds
+            From one reading to the next; null when nothing tells.
+        """
+        given = np.ascontiguousarray(values, np.float64)
+        places = np.flatnonzero((given > 0.0) & (given < np.inf))
+        usable = given[places]
+        alarms = self._alarms(usable, span_seconds or UNKNOWN_SPAN_SECONDS)
+        if not alarms and self.level is Level.NONE:
+            self._recent.extend(usable[-RECENT:].tolist())
+            return []
+        changes = []
+        first = 0 if self.level else min(alarms)
+        self._recent.extend(usable[max(0, first - RECENT) : first].tolist())
+        for place in range(first, len(usable)):
+            self._recent.append(float(usable[place]))
+            change = self._step(place, alarms.get(place))
+            if change is not None:
+                changes.append(change)
+        return [replace(change, place=int(places[change.place])) for change in changes]
+
+    def _alarms(self, values: NDArray[np.float64], span: float) -> dict[int, Level]:
+        """Return which readings alarm in which mode, the surer one where both do."""
+        times = np.arange(self._taken, self._taken + len(values))
+        self._taken += len(values)
+        found = self._fast.update(np.zeros(len(values), np.int64), times, values)
+        at = found.times[(found.kinds & CUSUM) > 0] - (self._taken - len(values))
+        alarms = dict.fromkeys(at.tolist(), Level.SUSPICION)
+        begin = 0
+        if self._guaranteed is None:
+            begin = min(len(values), self.settings.calibration - len(self._held))
+            self._held.extend(values[:begin].tolist())
+            self._span += span * begin
+            if len(self._held) == self.settings.calibration:
+                self._calibrate()
+        if self._guaranteed is not None and begin < len(values):
+            places = self._guaranteed.take(values[begin:]) + begin
+            alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
+        return alarms
+
+    def _calibrate(self) -> None:
+        self._guaranteed = self._new_detector()
+        self._guaranteed.take(np.frombuffer(self._held, np.float64))
+        self._held = array("d")
+
+    def _new_detector(self) -> EDetector:
+        """Regimes share no budget: each reading is one of one stream only."""
+        s = self.settings
+        alpha = alpha_of(s.budget, self._span / s.calibration)
+        wanted = GuaranteedSettings(
+            alpha, s.calibration, s.eta, s.effect, s.seed, full_bets=s.full_bets
+        )
+        return EDetector(wanted, self.attempt, self.name)
+
+    def _step(self, place: int, alarm: Level | None) -> Change | None:
+        usual = self.usual
+        if usual is None:
+            return None
+        if alarm is not None and alarm > self.level:
+            self.level = alarm
+            back = self._onset(usual)
+            slow = list(self._recent)[-1 - back :]
+            return Change(place, alarm, back, usual, median(slow) / usual)
+        if self.level and len(self._recent) >= RECOVERED:
+            last = median(list(self._recent)[-RECOVERED:])
+            if last <= usual * (1.0 + self.settings.effect):
+                self.level = Level.NONE
+                return Change(place, Level.NONE)
+        return None
+
+    def _onset(self, usual: float) -> int:
+        """How many readings ago it began: where the sum of what exceeds the gate was least."""
+        total, least, back = 0.0, math.inf, 0
+        recent = list(self._recent)
+        for number, value in enumerate(recent):
+            if total <= least:
+                least, back = total, len(recent) - 1 - number
+            total += value / usual - 1.0 - self.settings.effect
+        return back
+
+    def save(self) -> bytes:
+        """Return everything that is known, for `restore`."""
+        buffer = io.BytesIO()
+        plain = {
+            "level": int(self.level),
+            "held": self._held.tolist(),
+            "span": self._span,
+            "taken": self._taken,
+            "recent": list(self._recent),
+        }
+        guaranteed = self._guaranteed.save() if self._guaranteed is not None else b""
+        np.savez(
+            buffer,
+            plain=np.frombuffer(json.dumps(plain).encode(), np.uint8),
+            fast=np.frombuffer(self._fast.save(), np.uint8),
+            guaranteed=np.frombuffer(guaranteed, np.uint8),
+        )
+        return buffer.getvalue()
+
+    def restore(self, saved: bytes) -> None:
+        """Go on from what was saved of the same stream under the same settings.
+
+        Raises
+        ------
+        InputError
+            When it can't be read, or was saved under other settings.
+        """
+        try:
+            with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
+                plain = json.loads(parts["plain"].tobytes())
+                fast, guaranteed = parts["fast"].tobytes(), parts["guaranteed"].tobytes()
+                level, taken = Level(plain["level"]), int(plain["taken"])
+                held, span = array("d", plain["held"]), float(plain["span"])
+                recent = deque(map(float, plain["recent"]), maxlen=RECENT)
+        except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+            raise InputError("a stream can't be restored", found=str(error)) from error
+        self._fast = Baselines.restore(fast, self.settings.fast())
+        self.level, self._taken, self._held, self._span = level, taken, held, span
+        self._recent, self._guaranteed = recent, None
+        if guaranteed:
+            self._guaranteed = self._new_detector()
+            self._guaranteed.restore(guaranteed)

@@ -1,0 +1,340 @@
+"""Who is to blame for a slow job: a node, the job itself, or nobody can tell.
+
+Most slow jobs are slow by themselves: of those in arXiv:2505.05713 a bad worker explains the most
+part in 1.7 %; uneven stages and sequences do so usually. So a node needs evidence of its own:
+either its ranks work longer than their peers before the collective, or its hardware says so. "Slow,
+but not the node" is as good an answer, and takes no node away.
+
+The rules are tried in order; the first one that applies decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from relume.verdict import Domain, Health
+
+if TYPE_CHECKING:
+    from relume.models.straggler.detector import Slowdown
+    from relume.models.straggler.ranks import Decomposition, RankTimes, Share
+
+GATE: Final = 0.05
+"""What is longer by less than this share isn't slow."""
+MOST: Final = 0.5
+"""Share of the slow time that a cause must explain."""
+CRITICAL_SHARE: Final = 0.25
+"""Share of a job's nodes that can be to blame; of more it is no fault of theirs."""
+MIXED_SHARE: Final = 0.7
+"""Share of slow steps below which something else is mixed in between steps that are as usual."""
+OTHER_JOBS: Final = 2
+"""Other jobs that must say the same of a node, or be slow at the same time."""
+
+
+class Blame(StrEnum):
+    """Who has to change."""
+
+    NODE = "node"
+    JOB = "not the node"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What metrics say of a node against its peers.
+
+    Attributes
+    ----------
+    health
+        *unhealthy*: its clocks are lower, it is throttled, its links lose packets, and its peers'
+        are not.
+    cause
+        A short name where it is unhealthy: `thermal`, `power`, `clocks`, `network`.
+    reason
+        One sentence with the numbers.
+    """
+
+    health: Health
+    cause: str = "clocks"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of a slow job. Each part may be missing.
+
+    Attributes
+    ----------
+    ratio
+        How many times as long steps take.
+    waits
+        Share of the slow time that is more waiting for input (0 to 1); null when not printed.
+    slow_share
+        Share of the steps that are slow since it began.
+    is_gradual
+        Whether it became slow bit by bit.
+    ranks
+        Times of its ranks while it was slow.
+    conditions
+        By node, where metrics say something.
+    slow_elsewhere
+        By node: other jobs that were slow on it and blamed it or could not tell, of late.
+    slow_beside
+        Other jobs, on other nodes, that became slow at the same time.
+    """
+
+    ratio: float
+    waits: float | None = None
+    slow_share: float = 1.0
+    is_gradual: bool = False
+    ranks: RankTimes | None = None
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    slow_elsewhere: Mapping[str, int] = field(default_factory=dict)
+    slow_beside: int = 0
+
+    @classmethod
+    def of(cls, slowdown: Slowdown, **known: object) -> Evidence:
+        """Return what the slowdown itself tells, and what else is known by its name."""
+        return cls(
+            ratio=slowdown.ratio,
+            waits=slowdown.waits,
+            slow_share=slowdown.slow_share,
+            **known,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who is to blame, and why.
+
+    Attributes
+    ----------
+    blame
+        The node, not the node, or unknown.
+    cause
+        `slow_worker`, `thermal`, `power`, `clocks`, `network`, `data_loading`, `storage`,
+        `stage_imbalance`, `sequence_imbalance`, `mixed_in`, `gradual_drift`, `all_ranks_alike`;
+        null: not known.
+    domain
+        What has to change.
+    nodes, ranks
+        Culprits; empty unless `blame` is the node.
+    confidence
+        0 to 1.
+    why
+        The sentences that a person would be told.
+    """
+
+    blame: Blame
+    cause: str | None
+    domain: Domain
+    confidence: float
+    nodes: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    why: tuple[str, ...] = ()
+
+
+_Look = Callable[[Evidence, "Decomposition | None"], Answer | None]
+
+
+def who(evidence: Evidence) -> Answer:
+    """Say who is to blame. Pure and total: without evidence it is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from relume.models.straggler.ranks import RankTimes
+    >>> times = np.full((20, 4), 5.0)
+    >>> times[:, 2] = 6.0
+    >>> slow = RankTimes(times, (0, 1, 2, 3), ("n1", "n1", "n2", "n2"))
+    >>> answer = who(Evidence(1.2, ranks=slow))
+    >>> answer.blame.value, answer.cause, answer.nodes, answer.ranks
+    ('node', 'slow_worker', ('n2',), (2,))
+    >>> who(Evidence(1.2, waits=0.9)).blame.value
+    'not the node'
+    >>> who(Evidence(1.2)).blame.value
+    'unknown'
+    """
+    parts = evidence.ranks.decompose() if evidence.ranks is not None else None
+    for look in _LOOKS:
+        answer = look(evidence, parts)
+        if answer is not None:
+            return answer
+    return Answer(Blame.UNKNOWN, None, Domain.UNKNOWN, 0.5, why=("nothing tells who is slow",))
+
+
+def _hardware(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """A node whose metrics are worse than its peers', unless its ranks are as fast as they are."""
+    sick = {n: c for n, c in evidence.conditions.items() if c.health is Health.UNHEALTHY}
+    if not sick or len(sick) > max(1.0, CRITICAL_SHARE * len(evidence.conditions)):
+        return None
+    slow = _slow_nodes(evidence, parts)
+    # A bad link makes no rank's own work longer.
+    links = {node for node, condition in sick.items() if condition.cause == "network"}
+    blamed = sorted(sick if slow is None else set(sick) & (slow | links))
+    if not blamed:
+        return None
+    condition = sick[blamed[0]]
+    return Answer(
+        Blame.NODE,
+        condition.cause,
+        Domain.NETWORK if condition.cause == "network" else Domain.HARDWARE,
+        0.9 if slow is None else 0.97,
+        tuple(blamed),
+        _slowest_ranks(evidence, parts, blamed),
+        tuple(f"{node}: {sick[node].reason or sick[node].cause}" for node in blamed),
+    )
+
+
+def _slow_worker(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """Without one rank, or one node, most of what lasts would be gone."""
+    if parts is None or not _explains(parts.lasting, evidence):
+        return None
+    for part, what in ((parts.rank, "rank"), (parts.node, "node")):
+        if part is None or part.share < MOST or part.ratio < 1.0 + GATE:
+            continue
+        ranks = (_rank_of(part),) if what == "rank" else ()
+        nodes = _nodes_of(evidence, ranks) if what == "rank" else (str(part.name),)
+        words = (
+            f"{what} {part.name} takes {part.ratio:.2f} times as long as its peers; without it "
+            f"{part.share:.0%} of the delay would be gone".replace("%", " %")
+        )
+        return Answer(Blame.NODE, "slow_worker", Domain.HARDWARE, 0.9, nodes, ranks, (words,))
+    return None
+
+
+def _again(evidence: Evidence, _: Decomposition | None) -> Answer | None:
+    """The same node in several jobs that were slow."""
+    often = {n: k for n, k in evidence.slow_elsewhere.items() if k >= OTHER_JOBS}
+    if not often or evidence.slow_beside >= OTHER_JOBS:
+        return None
+    most = max(often.values())
+    nodes = tuple(sorted(node for node, count in often.items() if count == most))
+    if len(nodes) > 1:
+        return None
+    words = f"{nodes[0]} was part of {most} other jobs that were slow"
+    return Answer(Blame.NODE, "slow_worker", Domain.HARDWARE, 0.7, nodes, why=(words,))
+
+
+def _stage(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """One pipeline stage has more to do."""
+    if parts is None or parts.stage is None or not _explains(parts.lasting, evidence):
+        return None
+    if parts.stage.share < MOST or parts.stage.ratio < 1.0 + GATE:
+        return None
+    words = f"stage {parts.stage.name} takes {parts.stage.ratio:.2f} times as long as the others"
+    return Answer(Blame.JOB, "stage_imbalance", Domain.WORKLOAD, 0.9, why=(words,))
+
+
+def _sequences(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """Another rank is the slowest each time: their work is uneven."""
+    if parts is None or not _explains(parts.changing, evidence):
+        return None
+    words = f"another rank is slowest in each step, which costs {parts.changing:.0%}"
+    return Answer(
+        Blame.JOB, "sequence_imbalance", Domain.WORKLOAD, 0.85, why=(words.replace("%", " %"),)
+    )
+
+
+def _waiting(evidence: Evidence, _: Decomposition | None) -> Answer | None:
+    """Steps wait for input."""
+    if evidence.waits is None or evidence.waits < MOST:
+        return None
+    words = f"{evidence.waits:.0%} of the delay is waiting for input".replace("%", " %")
+    if evidence.slow_beside >= OTHER_JOBS:
+        beside = f"{evidence.slow_beside} other jobs became slow at the same time"
+        return Answer(Blame.JOB, "storage", Domain.FACILITY, 0.85, why=(words, beside))
+    return Answer(Blame.JOB, "data_loading", Domain.WORKLOAD, 0.9, why=(words,))
+
+
+def _beside(evidence: Evidence, _: Decomposition | None) -> Answer | None:
+    """Other jobs on other nodes became slow too: what they share is to blame."""
+    if evidence.slow_beside < OTHER_JOBS:
+        return None
+    words = f"{evidence.slow_beside} other jobs on other nodes became slow at the same time"
+    return Answer(Blame.JOB, "storage", Domain.FACILITY, 0.8, why=(words,))
+
+
+def _between(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """Ranks work as long as before, so the time went where they talk to each other."""
+    if parts is None or parts.own is None or not _acquits(evidence):
+        return None
+    if parts.own > (1.0 - MOST) * (evidence.ratio - 1.0):
+        return None
+    words = "every rank's own work takes as long as before: the time goes between the ranks"
+    return Answer(Blame.JOB, "network", Domain.NETWORK, 0.75, why=(words,))
+
+
+def _mixed_in(evidence: Evidence, _: Decomposition | None) -> Answer | None:
+    """Steps as usual with slow ones between: something else is done now and then."""
+    if evidence.slow_share >= MIXED_SHARE:
+        return None
+    words = f"{evidence.slow_share:.0%} of the steps are slow, the others are as before"
+    return Answer(Blame.JOB, "mixed_in", Domain.WORKLOAD, 0.8, why=(words.replace("%", " %"),))
+
+
+def _alike(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """Every rank works longer, as long as its peers."""
+    if parts is None or not _acquits(evidence):
+        return None
+    cause = "gradual_drift" if evidence.is_gradual else "all_ranks_alike"
+    words = f"all {parts.ranks} ranks are slow alike: the slowest by {parts.lasting:.1%} more"
+    return Answer(Blame.JOB, cause, Domain.WORKLOAD, 0.8, why=(words.replace("%", " %"),))
+
+
+_LOOKS: tuple[_Look, ...] = (
+    _hardware,
+    _slow_worker,
+    _again,
+    _stage,
+    _sequences,
+    _waiting,
+    _beside,
+    _mixed_in,
+    _between,
+    _alike,
+)
+
+
+def _acquits(evidence: Evidence) -> bool:
+    return evidence.ranks is not None and evidence.ranks.own_work
+
+
+def _explains(excess: float, evidence: Evidence) -> bool:
+    """Whether it is the most part of what steps take longer, and more than noise makes."""
+    return excess >= max(GATE, MOST * (evidence.ratio - 1.0))
+
+
+def _slow_nodes(evidence: Evidence, parts: Decomposition | None) -> set[str] | None:
+    """Nodes that the times of ranks let be to blame; null where these tell nothing of it."""
+    if parts is None or evidence.ranks is None or evidence.ranks.nodes is None:
+        return None
+    if not _explains(parts.lasting, evidence):
+        return set() if evidence.ranks.own_work else None
+    found = set(_nodes_of(evidence, (_rank_of(parts.rank),))) if parts.rank is not None else set()
+    if parts.node is not None:
+        found.add(str(parts.node.name))
+    return found
+
+
+def _slowest_ranks(
+    evidence: Evidence, parts: Decomposition | None, nodes: list[str]
+) -> tuple[int, ...]:
+    if parts is None or parts.rank is None or parts.rank.share < MOST:
+        return ()
+    rank = _rank_of(parts.rank)
+    return (rank,) if set(_nodes_of(evidence, (rank,))) & set(nodes) else ()
+
+
+def _rank_of(part: Share) -> int:
+    return int(str(part.name))
+
+
+def _nodes_of(evidence: Evidence, ranks: tuple[int, ...]) -> tuple[str, ...]:
+    known = evidence.ranks
+    if known is None or known.nodes is None:
+        return ()
+    nodes = dict(zip(known.ranks, known.nodes, strict=True))
+    return tuple(node for rank in ranks if (node := nodes.get(rank)) is not None)
