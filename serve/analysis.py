@@ -20,6 +20,8 @@ from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
+from relume.models.straggler.reading import step_time
+from relume.models.straggler.steps import Printer, StepTime
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
@@ -50,6 +52,7 @@ class AttemptAnalysis:
         self._tracebacks = RaisedFinder()
         self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
         self._shows_failure: bool | None = None
+        self._steps: list[tuple[Printer, StepTime]] | None = None
         self.new_steps = 0
         self.first_step: int | None = None
         self.last_step: int | None = None
@@ -130,6 +133,14 @@ class AttemptAnalysis:
                 tracker.note_work(work)
         return tracker
 
+    def step_times(self) -> list[tuple[Printer, StepTime]]:
+        """Return the step times of what was fed since the last call; they are kept from the first.
+
+        Ask after each block: they are not bounded otherwise.
+        """
+        steps, self._steps = self._steps or [], []
+        return steps
+
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
         located = self._plan.split(patterns)
@@ -180,6 +191,16 @@ class AttemptAnalysis:
         if advanced:
             self._episode.note_advance(line)
             self._note_step(point.step)
+            self._note_pace(line)
+
+    def _note_pace(self, line: LogLine) -> None:
+        measured = self._tracker.measured
+        if self._steps is None or measured is None:
+            return
+        step = step_time(*measured, line.event_time)
+        if step is not None:
+            rank = line.rank if line.rank is not None else line.task
+            self._steps.append((Printer(measured[0].format, line.file, rank), step))
 
     def _note_step(self, step: int | None) -> None:
         self.new_steps += 1

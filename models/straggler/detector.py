@@ -75,10 +75,10 @@ class Slowdown:
 
 
 class _Waits(NamedTuple):
-    """Seconds of waiting and their number, before a slowdown: enough for their mean."""
+    """Seconds of waiting, and in how many steps, before a slowdown."""
 
-    total: float = 0.0
-    count: int = 0
+    seconds: float = 0.0
+    steps: int = 0
 
 
 @dataclass(slots=True)
@@ -136,8 +136,8 @@ class StragglerDetector:
         found = followed.stream.take([step.value], span_seconds=step.span_seconds)
         followed.recent.append(step)
         if followed.stream.level is Level.NONE and step.wait_seconds is not None:
-            total, count = followed.waits
-            followed.waits = _Waits(total + step.wait_seconds, count + 1)
+            seconds, steps = followed.waits
+            followed.waits = _Waits(seconds + step.wait_seconds, steps + 1)
         return [slow for change in found if (slow := self._changed(followed, change)) is not None]
 
     def _is_led_by(self, printer: Hashable) -> bool:
@@ -194,8 +194,8 @@ class StragglerDetector:
 def _more_waiting(before: _Waits, slow: list[StepTime], usual: float) -> float | None:
     """Return how much of what slow steps take longer is waiting for input (0 to 1)."""
     waits = [step.wait_seconds for step in slow if step.wait_seconds is not None]
-    if not waits or not before.count or len(waits) * 2 < len(slow):
+    if not waits or not before.steps or len(waits) * 2 < len(slow):
         return None
     longer = sum(step.value for step in slow) / len(slow) - usual
-    more = sum(waits) / len(waits) - before.total / before.count
+    more = sum(waits) / len(waits) - before.seconds / before.steps
     return max(0.0, min(1.0, more / longer)) if longer > 0.0 else 0.0

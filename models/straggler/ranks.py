@@ -21,7 +21,7 @@ from relume.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 MIN_STEPS: Final = 5
 """Steps that a comparison needs."""
@@ -117,7 +117,7 @@ class RankTimes:
     ranks: tuple[int, ...]
     nodes: tuple[str | None, ...] | None = None
     stages: tuple[int, ...] | None = None
-    before: ArrayLike | None = None
+    before: NDArray[np.float64] | None = None
     changed_before: float = 0.0
     own_work: bool = True
 
@@ -125,7 +125,7 @@ class RankTimes:
         count = len(self.ranks)
         fits = self.times.ndim == 2 and self.times.shape[1] == count  # noqa: PLR2004
         for part in (self.nodes, self.stages, self.before):
-            fits = fits and (part is None or np.shape(part) == (count,))
+            fits = fits and (part is None or len(part) == count)
         if not fits:
             raise InputError(
                 "times of ranks don't fit each other",
@@ -164,7 +164,7 @@ class RankTimes:
     def _before(self, known: NDArray[np.int64]) -> NDArray[np.float64] | None:
         if self.before is None:
             return None
-        before = np.asarray(self.before, np.float64)[known]
+        before = self.before[known]
         usable = (before > 0.0) & (before < np.inf)
         return before if usable.all() else None
 

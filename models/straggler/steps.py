@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Printer(NamedTuple):
+    """Who prints: the format of the lines, their file, and the rank where they name it."""
+
+    format: str
+    file: str = ""
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
