@@ -102,6 +102,10 @@ rank=None, scale=1000000.0, is_summed=False)
     rules: Mapping[str, NameRule]
     labels: LabelNames
 
+    def knows(self, name: str) -> bool:
+        """Whether a name is in the table."""
+        return name in self.rules
+
     def named(self, name: str, labels: Mapping[str, str]) -> Named | None:
         """Return what a series is to Relume; null where its name or a label says it is nothing."""
         rule = self.rules.get(name)

@@ -100,20 +100,6 @@ def read_document(data: bytes, skipped: SkipCounts, *, what: str) -> list[RawSer
     return read_result(found.result, skipped, what=what)
 
 
-def is_answer(start: str) -> bool:
-    """Whether a text begins as such an answer does.
-
-    >>> is_answer('{"status":"success","data":{"resultType":"matrix","result":[{"metric":{')
-    True
-    >>> is_answer('{"event": "Sample"}')
-    False
-    """
-    start = start.lstrip()
-    if start.startswith("["):
-        return start[1:].lstrip().startswith('{"metric":')
-    return start.startswith("{") and '"resultType"' in start[:1000]
-
-
 def _raw(one: _Answered, skipped: SkipCounts) -> RawSeries:
     if one.histograms or one.histogram is not None:
         skipped.add("metric_histogram")

@@ -19,12 +19,6 @@ _MILLISECONDS_FROM = 1e11
 """Times from here on are milliseconds (1973 and later), below it seconds (up to 5138)."""
 _NAME = re.compile(r"\s{0,9}([a-zA-Z_:][a-zA-Z0-9_:]*)", re.ASCII)
 _BEFORE_EXEMPLAR = re.compile(r'(?:[^"#]++|"(?:[^"\\]++|\\.)*+")*+')
-_COMMENT = re.compile(r"#\s(?:HELP|TYPE|UNIT)\s\S", re.ASCII)
-_SAMPLE = re.compile(
-    r"[a-zA-Z_:][a-zA-Z0-9_:]*+(?:\{[^\n]*\})?[ \t]++[-+]?(?:[\d.]++(?:[eE][-+]?\d++)?|NaN|Inf)"
-    r"(?:[ \t]++[-+\d.eE]++)?[ \t]*+",
-    re.ASCII,
-)
 _TIME, _NODE = "node_time_seconds", "node_uname_info"
 
 
@@ -96,20 +90,6 @@ def facts_of_scrape(lines: Iterable[str]) -> ScrapeFacts:
             elif found is not None and found.name == _TIME:
                 time = _microseconds(found.values[0])
     return ScrapeFacts(time, node)
-
-
-def is_exposition(start: str) -> bool:
-    r"""Whether a text begins as an exposition does: with its comments, and samples below them.
-
-    >>> is_exposition("# HELP up Whether it answers.\n# TYPE up gauge\nup 1\n")
-    True
-    >>> is_exposition("# loss and steps\nstep 100\nstep 200\n")
-    False
-    """
-    lines = [line.strip() for line in start.split("\n")[:50]][:-1]
-    texts = [line for line in lines if line and not line.startswith("#")]
-    has_comment = any(_COMMENT.match(line) for line in lines)
-    return has_comment and bool(texts) and all(map(_SAMPLE.fullmatch, texts))
 
 
 def _sample(line: str, time: int | None) -> RawSeries | None:

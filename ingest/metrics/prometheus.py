@@ -35,6 +35,8 @@ MAX_STEPS = 11_000
 _FIRST_STEPS = 16
 """How many are asked for when nobody knows yet how many series there are."""
 _TOO_MUCH = ("exceeded maximum resolution", "too many samples", "timed out", "too many points")
+_SERVERS_SHARE = 0.9
+"""Of the time for an answer, what the server may use for making it."""
 _REFUSED = frozenset({401, 403})
 _UNFIT = frozenset({400, 422, 503})
 
@@ -173,17 +175,25 @@ class Prometheus:
                 to_datetime(start),
                 to_datetime(start + (steps - 1) * step),
                 f"{query.step_seconds}s",
-                {"partial_response": "false"},  # Thanos: rather none than a part of the answer
+                self._options(),
             )
         except AnswerTooLargeError as error:
             raise _TooMuchError(f"more than {self.max_answer_bytes >> 20} MiB") from error
+        except AnswerTooSlowError as error:
+            seconds = self.access.timeout_seconds
+            raise _TooMuchError(f"it took longer than {seconds:g} s to come") from error
         except FailedAnswerError as error:
             raise self._refused(what, error) from error
         except (KeyError, TypeError, requests.JSONDecodeError) as error:
             raise _no_prometheus(what, f"no JSON of Prometheus ({error!r:.80})") from error
-        except (requests.RequestException, AnswerTooSlowError) as error:
+        except requests.RequestException as error:
             raise self._unreachable(what, error) from error
         return read_result(result, skipped, what=f"answer to {what}")
+
+    def _options(self) -> dict[str, str]:
+        """Give up before we do; and, of Thanos, rather no answer than a part of it."""
+        seconds = max(1, int(_SERVERS_SHARE * self.access.timeout_seconds))
+        return {"timeout": f"{seconds}s", "partial_response": "false"}
 
     def _unreachable(self, what: str, error: Exception) -> UnreachableError:
         return UnreachableError(
@@ -204,7 +214,7 @@ class Prometheus:
                 expected="to be let in",
                 hint="name a file with a valid token",
             )
-        if error.status in RETRIED:
+        if error.status in RETRIED or error.status == requests.codes.service_unavailable:
             return UnreachableError(
                 what,
                 found=str(error),
@@ -224,8 +234,6 @@ class _TooMuchError(Exception):
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, AnswerTooSlowError):
-        return "an answer that doesn't end"
     if isinstance(error, requests.Timeout):
         return "no answer in time"
     if isinstance(error, requests.exceptions.SSLError):

@@ -70,6 +70,9 @@ class Place(Protocol):
 class Naming(Protocol):
     """Says what a series is to Relume."""
 
+    def knows(self, name: str) -> bool:
+        """Whether series of a name may be something."""
+
     def named(self, name: str, labels: Mapping[str, str]) -> NamedSeries | None:
         """Return it; null where it is nothing."""
 

@@ -23,7 +23,8 @@ from relume.errors import ConfigError
 MAX_ANSWER_BYTES = 64 << 20
 """An answer that is larger, decompressed, is given up; one of 200,000 values has 6 MB."""
 _CHUNK_BYTES = 64 << 10
-RETRIED = (408, 429, 500, 502, 503, 504)
+RETRIED = (408, 429, 500, 502, 504)
+"""And 503 where it says when to try again: Prometheus answers it to queries that take too long."""
 _MAX_RETRY_AFTER = 30
 _MAX_BACKOFF = 10.0
 _SHOWN = 300
@@ -79,6 +80,7 @@ class Access:
         """How urllib3 tries again."""
         return Retry(
             total=self.tries - 1,
+            read=1,  # each may take the whole time
             backoff_factor=self.backoff_seconds,
             backoff_max=_MAX_BACKOFF,
             backoff_jitter=self.backoff_seconds / 2,
