@@ -117,6 +117,7 @@ def import_(
     """
     from relume.cli.metrics import asked_prometheus, load_names_of
     from relume.config import load_config
+    from relume.errors import InputError
     from relume.ingest.importing import facts_of, import_units, units_of
     from relume.ingest.lake import LakeWriter
     from relume.ingest.lake.about import note_about
@@ -127,6 +128,8 @@ def import_(
     asking = asked_prometheus(
         settings, names, url=prometheus, queries=query, step=step, times=(starttime, endtime)
     )
+    if not sources and prometheus is None:
+        raise InputError("import", found="no source", expected="files, folders or --prometheus")
     sources = sources or []
     left_out = SkipCounts()
 
