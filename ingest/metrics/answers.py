@@ -93,7 +93,7 @@ def read_document(data: bytes, skipped: SkipCounts, *, what: str) -> list[RawSer
             found = answer.data
         else:
             found = msgspec.convert(document, _Data)
-    except msgspec.DecodeError as error:  # a ValidationError is one
+    except (msgspec.DecodeError, RecursionError) as error:  # a ValidationError is one
         raise _no_answer(what, str(error)) from error
     if found.result_type not in ("matrix", "vector"):
         raise _no_answer(what, f"a result of type {shown(found.result_type)}")

@@ -184,7 +184,7 @@ class Prometheus:
             raise _TooMuchError(f"it took longer than {seconds:g} s to come") from error
         except FailedAnswerError as error:
             raise self._refused(what, error) from error
-        except (KeyError, TypeError, requests.JSONDecodeError) as error:
+        except (KeyError, TypeError, RecursionError, requests.JSONDecodeError) as error:
             raise _no_prometheus(what, f"no JSON of Prometheus ({error!r:.80})") from error
         except requests.RequestException as error:
             raise self._unreachable(what, error) from error

@@ -240,12 +240,16 @@ class AbsenceDetector:
         oldest = self._seen[EVERYTHING].last - self._settings.forget_seconds * SECOND
         known = [unit for unit, seen in self._seen.items() if seen.last < oldest]
         if len(self._seen) - len(known) > self._settings.max_units:
-            by_age = sorted(self._seen, key=lambda unit: (self._seen[unit].last, _text(unit)))
+            by_age = sorted(self._seen, key=self._age)
             known = by_age[: len(self._seen) - self._settings.max_units]
         for unit in known:
             if unit != EVERYTHING:
                 self._seen.pop(unit)
                 self._found.pop(unit, None)
+
+    def _age(self, unit: Unit) -> tuple[int, int, tuple[str, ...]]:
+        """Oldest first, and no node before what is in it."""
+        return self._seen[unit].last, unit.count(None), _text(unit)
 
 
 def _finding(unit: Unit, since: int, at: int, *, is_over: bool, words: str) -> Absence:

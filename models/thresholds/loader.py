@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from relume.errors import RuleError, counted, did_you_mean, shown
+from relume.errors import RuleError, did_you_mean, shown
 from relume.features.metrics.names import is_metric
 from relume.features.metrics.points import is_counter
 from relume.models.signatures.fields import BadRuleError, FieldError
@@ -156,8 +156,8 @@ def _member(kinds: type[StrEnum]) -> Callable[[str, object], StrEnum]:
 
 def _samples(name: str, value: object) -> tuple[SampleSeries, ...]:
     if not isinstance(value, list) or len(value) < _MIN_SAMPLES:
-        found = counted(len(value), "series").removesuffix("es") if isinstance(value, list) else ""
-        raise FieldError(name, found=found or shown(value), expected="at least two series")
+        found = f"{len(value)} series" if isinstance(value, list) else shown(value)
+        raise FieldError(name, found=found, expected="at least two series")
     return tuple(_series(name, one) for one in value)
 
 
