@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, named, named_path, one_form
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path, one_form
 from relume.cli.output import print_json, say, say_all
 from relume.printing import printable
 
 if TYPE_CHECKING:
     from relume.ingest.importing import ImportReport, Unit
 
+EXIT_FINDING = 1
 EXIT_USAGE = 2
 _DAYS = {"d": 1, "w": 7, "y": 365}
 
 app = typer.Typer(
-    help="Recordings in a lake: import, SQL, tables, prune.",
+    help="Recordings in a lake: import, SQL, tables, metrics, prune.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -193,6 +194,43 @@ def tables(*, lake: LakeOption, as_json: JsonOption = False) -> None:
     names = ("table", "segments", "rows", "bytes", "first", "last", "schema_versions")
     rows = [[getattr(one, name) for name in names] for one in found]
     FORMS["json" if as_json else "text"](names, rows)
+
+
+@app.command("metrics")
+def metrics(
+    *,
+    lake: LakeOption,
+    rules: RulesOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    as_jsonl: JsonLinesOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Say what a lake's metrics tell by themselves: Xids, faults, your rules, what went silent.
+
+    Exit code 0: nothing; 1: something.
+    """
+    from relume.cli.rows import FORMS
+    from relume.clock import to_iso
+    from relume.config import load_config
+    from relume.serve.configured import load_metric_rules, load_rules
+    from relume.serve.findings import lake_samples, metric_findings
+
+    form = one_form(json=as_json, jsonl=as_jsonl, csv=as_csv)
+    settings = load_config(config).settings
+    own, catalogue = load_metric_rules(settings, rules or []), load_rules(settings, rules or [])
+
+    is_quiet = True
+
+    def rows() -> Iterator[list[object]]:
+        nonlocal is_quiet
+        for told in metric_findings(lake_samples(lake), own, catalogue):
+            is_quiet = False
+            yield [to_iso(told.at), to_iso(told.since), *(getattr(told, name) for name in names)]
+
+    names = ("cluster", "node", "gpu", "device", "finding", "is_over", "words")
+    FORMS[form or "text"](("at", "since", *names), rows())
+    raise typer.Exit(0 if is_quiet else EXIT_FINDING)
 
 
 @app.command("prune")
