@@ -67,7 +67,7 @@ class PeerSettings:
 
 
 class _Yardstick(NamedTuple):
-    """What peers are like: how many, their median, a standard deviation that outliers don't move."""
+    """What peers are like: how many, their median, and a spread that outliers don't move."""
 
     peers: int
     middle: float

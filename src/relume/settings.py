@@ -16,6 +16,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 FOLDER_SETTINGS = frozenset(
     {
         "rules.folders",
+        "metrics.names",
+        "metrics.token_file",
+        "metrics.ca_file",
         "benchmarks.results_folder",
         "controller.folder",
         "serve.folder",
@@ -120,6 +123,33 @@ class RulesSettings(_Section):
     Relative folders start at the folder of the configuration file; from the environment or a flag,
     at the working folder. More rules make start-up slower, and scanning only if they match often.
     `relume rules test` checks them."""
+
+
+class MetricsSettings(_Section):
+    """Metrics of nodes, GPUs and NICs, and the Prometheus that has them."""
+
+    names: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
+    """Files that extend the table of names (TOML, `docs/metrics.md`).
+
+    None by default: DCGM's and node-exporter's names are known. A name that is there already gets
+    your entry, so a wrong scale in it makes wrong values."""
+
+    token_file: str = ""
+    """A file that holds a bearer token for Prometheus.
+
+    Empty, the default, sends none. It is read anew for each import and should be readable by its
+    user only."""
+
+    ca_file: str = ""
+    """Certificates (PEM) that Prometheus' own is checked against.
+
+    Empty, the default, takes those of the system. There is no setting that checks nothing."""
+
+    timeout_seconds: float = Field(default=60.0, ge=1, le=600)
+    """How long one answer of Prometheus may take, from the question to its last byte.
+
+    Prometheus is told to give up a little earlier; what it can't answer in that time is asked for
+    in smaller pieces. Lower notices a dead server sooner, and asks a slow one more often."""
 
 
 class ServeSettings(_Section):
@@ -344,6 +374,7 @@ class Settings(_Section):
     diagnose: DiagnoseSettings = DiagnoseSettings()
     progress: ProgressSettings = ProgressSettings()
     rules: RulesSettings = RulesSettings()
+    metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
     lake: LakeSettings = LakeSettings()
     policy: PolicySettings = PolicySettings()

@@ -1,0 +1,40 @@
+"""What tells metrics from logs by the first lines: it costs nothing to import."""
+
+from __future__ import annotations
+
+import re
+
+_COMMENT = re.compile(r"#\s(?:HELP|TYPE|UNIT)\s\S", re.ASCII)
+_SAMPLE = re.compile(
+    r"[a-zA-Z_:][a-zA-Z0-9_:]*+(?:\{[^\n]*\})?[ \t]++[-+]?(?:[\d.]++(?:[eE][-+]?\d++)?|NaN|Inf)"
+    r"(?:[ \t]++[-+\d.eE]++)?[ \t]*+",
+    re.ASCII,
+)
+
+
+def is_answer(start: str) -> bool:
+    """Whether a text begins as such an answer does.
+
+    >>> is_answer('{"status":"success","data":{"resultType":"matrix","result":[{"metric":{')
+    True
+    >>> is_answer('{"event": "Sample"}')
+    False
+    """
+    start = start.lstrip()
+    if start.startswith("["):
+        return start[1:].lstrip().startswith('{"metric":')
+    return start.startswith("{") and '"resultType"' in start[:1000]
+
+
+def is_exposition(start: str) -> bool:
+    r"""Whether a text begins as an exposition does: with its comments, and samples below them.
+
+    >>> is_exposition("# HELP up Whether it answers.\n# TYPE up gauge\nup 1\n")
+    True
+    >>> is_exposition("# loss and steps\nstep 100\nstep 200\n")
+    False
+    """
+    lines = [line.strip() for line in start.split("\n")[:50]][:-1]
+    texts = [line for line in lines if line and not line.startswith("#")]
+    has_comment = any(_COMMENT.match(line) for line in lines)
+    return has_comment and bool(texts) and all(map(_SAMPLE.fullmatch, texts))
