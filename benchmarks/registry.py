@@ -84,6 +84,22 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.baselines",
     ),
     Bench(
+        "straggler",
+        "slow steps put into recorded paces: how soon they are found; false alarms in quiet "
+        "job-days; who is blamed in recorded slow jobs",
+        "folder with mlperf-training-v2.1/, bigscience/, bytedance-straggler/ and alibaba-gpu/",
+        "relume.benchmarks.straggler.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "node-or-job",
+        "who is blamed for made-up slow jobs in a published mix of causes, and how many nodes would "
+        "be left out for nothing (simulated; takes five minutes)",
+        "none",
+        "relume.benchmarks.straggler.node_or_job",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

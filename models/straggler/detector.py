@@ -1,8 +1,8 @@
 """The straggler detector of one attempt: step times in, slowdowns out.
 
 Several printers may tell of one attempt (every rank, or two loggers side by side). They tell of the
-same steps, so one of them is judged: the first that shows enough steps, and another one when that
-falls silent while others go on. What differs between ranks is a question for afterwards
+same steps, so one of them is judged: the first that shows enough steps, and another one when its
+measure tells more, or the first falls silent while others go on. What differs between ranks is a question for afterwards
 (`relume.models.straggler.who`).
 """
 
@@ -45,8 +45,8 @@ class Slowdown:
         The first slow step, by the best estimate.
     shown_by
         The step at which it was found.
-    usual_seconds, ratio
-        What a step took before (null where only a rate is printed), and how many times as long it
+    usual, ratio
+        What a step took before, in the unit of `StepTime.value`, and how many times as long it
         takes since.
     waits
         Share of the slow time that is more waiting for input than before; null when it isn't
@@ -59,7 +59,7 @@ class Slowdown:
     regime: str
     since: StepTime
     shown_by: StepTime
-    usual_seconds: float
+    usual: float
     ratio: float
     waits: float | None = None
     slow_share: float = 1.0
@@ -67,11 +67,8 @@ class Slowdown:
     @property
     def reason(self) -> str:
         """One sentence for a person."""
-        how = "surely" if self.level is Level.ACTIONABLE else "it seems"
-        return (
-            f"steps take {self.ratio:.2f} times as long since step {self.since.step}, {how}: "
-            f"{self.usual_seconds * self.ratio:.3g} s instead of {self.usual_seconds:.3g} s"
-        )
+        sure = "" if self.level is Level.ACTIONABLE else " (by few steps)"
+        return f"steps take {self.ratio:.2f} times as long since step {self.since.step}{sure}"
 
 
 class _Waits(NamedTuple):
@@ -118,6 +115,7 @@ class StragglerDetector:
         self.slowdown: Slowdown | None = None
         self._printers: dict[Hashable, int] = {}
         self._leader: Hashable | None = None
+        self._trust = -1
         self._others = 0
         self._regimes = Regimes(settings.warm_up)
         self._streams: dict[str, _Followed] = {}
@@ -127,7 +125,7 @@ class StragglerDetector:
 
         `slowdown` is null again once it is over.
         """
-        if not self._is_led_by(printer):
+        if not self._is_led_by(printer, step.trust):
             return []
         regime = self._regimes.of(step)
         if regime is None:
@@ -140,7 +138,7 @@ class StragglerDetector:
             followed.waits = _Waits(seconds + step.wait_seconds, steps + 1)
         return [slow for change in found if (slow := self._changed(followed, change)) is not None]
 
-    def _is_led_by(self, printer: Hashable) -> bool:
+    def _is_led_by(self, printer: Hashable, trust: int) -> bool:
         if printer == self._leader:
             self._others = 0
             return True
@@ -148,10 +146,10 @@ class StragglerDetector:
             return False
         self._printers[printer] = self._printers.get(printer, 0) + 1
         self._others += 1
-        is_free = self._leader is None or self._others > GIVEN_UP
+        is_free = trust > self._trust or self._others > GIVEN_UP
         if not is_free or self._printers[printer] < LEADS:
             return False
-        self._leader, self._others = printer, 0
+        self._leader, self._trust, self._others = printer, trust, 0
         self._regimes = Regimes(self.settings.warm_up)
         self._streams.clear()
         self.slowdown = None
@@ -183,7 +181,7 @@ class StragglerDetector:
             regime,
             since=slow[0],
             shown_by=recent[-1],
-            usual_seconds=change.usual,
+            usual=change.usual,
             ratio=change.ratio,
             waits=_more_waiting(followed.waits, slow, change.usual),
             slow_share=sum(step.value > gate for step in slow) / len(slow),

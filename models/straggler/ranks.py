@@ -60,6 +60,8 @@ class Decomposition:
         How much longer than the typical rank the slowest one takes, by their medians; 0.2: a fifth.
     changing
         How much longer than that the steps take because another rank is slowest each time.
+    noise
+        How far the median of one rank may be off by chance: its standard error.
     own
         How much longer the typical rank takes than before; null when that isn't known.
     rank, node, stage
@@ -70,6 +72,7 @@ class Decomposition:
     ranks: int
     lasting: float
     changing: float
+    noise: float
     own: float | None
     rank: Share | None
     node: Share | None
@@ -144,8 +147,10 @@ class RankTimes:
         now = np.nanmedian(times, axis=0)
         own = None if before is None else float(np.median(now / before)) - 1.0
         if before is not None:  # what was so before is not what made it slow
-            usual = before / np.median(before)
-            times, now = times / usual, now / usual
+            times = times / (before / np.median(before))
+        # What all ranks of a step have in common says nothing of any of them.
+        relative = times / np.nanmedian(times, axis=1, keepdims=True)
+        now = np.nanmedian(relative, axis=0)
         typical = float(np.median(now))
         stages = self._groups(self.stages, known)
         nodes = self._groups(self.nodes, known)
@@ -154,7 +159,8 @@ class RankTimes:
             steps=len(times),
             ranks=len(known),
             lasting=float(now.max()) / typical - 1.0,
-            changing=max(0.0, _changing(times, now) - self.changed_before),
+            changing=max(0.0, _changing(relative, now) - self.changed_before),
+            noise=_noise(relative, now) * (1.0 if before is None else 2.0**0.5),
             own=own,
             rank=_costliest(now, typical, peers, {self.ranks[k]: [i] for i, k in enumerate(known)}),
             node=_costliest(now, typical, peers, nodes) if len(nodes) > 1 else None,
@@ -178,9 +184,16 @@ class RankTimes:
         return groups
 
 
-def _changing(times: NDArray[np.float64], now: NDArray[np.float64]) -> float:
+def _changing(relative: NDArray[np.float64], now: NDArray[np.float64]) -> float:
     """How much longer the slowest rank of a step takes than it usually would."""
-    return float(np.mean(np.nanmax(times, axis=1))) / float(now.max()) - 1.0
+    return float(np.mean(np.nanmax(relative, axis=1))) / float(now.max()) - 1.0
+
+
+def _noise(relative: NDArray[np.float64], now: NDArray[np.float64]) -> float:
+    """Standard error of the median of a rank's times, that of a typical rank."""
+    spread = 1.4826 * np.nanmedian(np.abs(relative - now), axis=0)
+    count = np.sum(~np.isnan(relative), axis=0)
+    return float(np.median(1.2533 * spread / np.sqrt(count)))
 
 
 def _peers(now: NDArray[np.float64], stages: dict[Hashable, list[int]]) -> NDArray[np.float64]:

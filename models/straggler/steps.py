@@ -23,6 +23,8 @@ class StepTime:
     value
         Time of one step. Seconds, or any unit that doubles when steps take twice as long (the
         inverse of a printed rate): only ratios count.
+    trust
+        How much the measure tells: of several printers the one with more is judged.
     span_seconds
         How long the steps took of which this is the mean: from one reading to the next. Null when
         nothing tells.
@@ -41,6 +43,7 @@ class StepTime:
     """
 
     value: float
+    trust: int = 0
     span_seconds: float | None = None
     work: float | None = None
     wait_seconds: float | None = None

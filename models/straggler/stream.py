@@ -1,7 +1,7 @@
 """One stream of step times: one regime of one printer, watched in both modes.
 
 *Guaranteed*: the e-detector against a calibration of a thousand steps; its alarms keep the budget.
-*Fast*: a baseline of 64 bytes calibrated by a hundred steps; a suspicion, which only observes.
+*Fast*: baselines of 64 bytes calibrated by a hundred steps; a suspicion, which only observes.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ RECENT: Final = 64
 """Steps kept to tell since when, and by how much."""
 RECOVERED: Final = 10
 """Steps whose median must be within the gate again for a slowdown to be over."""
+SHIFTS: Final = (0, 2)
+"""Where the blocks of five of each baseline begin. A slowdown shows once it fills most of a block:
+of one row of blocks up to seven steps pass until then, of two shifted ones five."""
 UNKNOWN_SPAN_SECONDS: Final = 1.0
 """How far readings are taken to lie apart when nothing tells: few are, so the budget is kept."""
 
@@ -114,9 +117,9 @@ class PaceStream:
         """What a step usually takes: the median of the calibration; null before even the fast."""
         if self._guaranteed is not None:
             return self._guaranteed.usual
-        if len(self._fast) and self._fast.series[0]["blocks"] >= self.settings.fast_blocks:
-            return float(self._fast.series[0]["base"])
-        return None
+        one = self._fast.series
+        is_calibrated = len(one) and one[0]["blocks"] >= self.settings.fast_blocks
+        return float(one[0]["base"]) if is_calibrated else None
 
     def take(self, values: ArrayLike, *, span_seconds: float | None = None) -> list[Change]:
         """Take readings in order; return what they change. What is no time of a step is passed.
@@ -147,11 +150,15 @@ class PaceStream:
 
     def _alarms(self, values: NDArray[np.float64], span: float) -> dict[int, Level]:
         """Return which readings alarm in which mode, the surer one where both do."""
-        times = np.arange(self._taken, self._taken + len(values))
+        alarms: dict[int, Level] = {}
+        for number, shift in enumerate(SHIFTS):
+            part = values[max(0, shift - self._taken) :]
+            first = self._taken + len(values) - len(part)
+            times = np.arange(first, first + len(part))
+            found = self._fast.update(np.full(len(part), number), times, part)
+            at = found.times[(found.kinds & CUSUM) > 0] - self._taken
+            alarms |= dict.fromkeys(at.tolist(), Level.SUSPICION)
         self._taken += len(values)
-        found = self._fast.update(np.zeros(len(values), np.int64), times, values)
-        at = found.times[(found.kinds & CUSUM) > 0] - (self._taken - len(values))
-        alarms = dict.fromkeys(at.tolist(), Level.SUSPICION)
         begin = 0
         if self._guaranteed is None:
             begin = min(len(values), self.settings.calibration - len(self._held))

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final
 from relume.verdict import Domain, Health
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from relume.models.straggler.detector import Slowdown
     from relume.models.straggler.ranks import Decomposition, RankTimes, Share
 
@@ -27,6 +29,8 @@ MOST: Final = 0.5
 """Share of the slow time that a cause must explain."""
 CRITICAL_SHARE: Final = 0.25
 """Share of a job's nodes that can be to blame; of more it is no fault of theirs."""
+SURE: Final = 5.0
+"""Standard errors by which the slowest of many ranks must exceed the typical one."""
 MIXED_SHARE: Final = 0.7
 """Share of slow steps below which something else is mixed in between steps that are as usual."""
 OTHER_JOBS: Final = 2
@@ -115,8 +119,8 @@ class Answer:
         The node, not the node, or unknown.
     cause
         `slow_worker`, `thermal`, `power`, `clocks`, `network`, `data_loading`, `storage`,
-        `stage_imbalance`, `sequence_imbalance`, `mixed_in`, `gradual_drift`, `all_ranks_alike`;
-        null: not known.
+        `shared_resource`, `between_steps` (input or network), `stage_imbalance`,
+        `sequence_imbalance`, `mixed_in`, `gradual_drift`, `all_ranks_alike`; null: not known.
     domain
         What has to change.
     nodes, ranks
@@ -190,7 +194,7 @@ def _hardware(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
 
 def _slow_worker(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
     """Without one rank, or one node, most of what lasts would be gone."""
-    if parts is None or not _explains(parts.lasting, evidence):
+    if parts is None or not _lasts(parts, evidence):
         return None
     for part, what in ((parts.rank, "rank"), (parts.node, "node")):
         if part is None or part.share < MOST or part.ratio < 1.0 + GATE:
@@ -220,12 +224,23 @@ def _again(evidence: Evidence, _: Decomposition | None) -> Answer | None:
 
 def _stage(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
     """One pipeline stage has more to do."""
-    if parts is None or parts.stage is None or not _explains(parts.lasting, evidence):
+    stage = None if parts is None else parts.stage
+    if stage is None or stage.share < MOST or not _explains(stage.ratio - 1.0, evidence):
         return None
-    if parts.stage.share < MOST or parts.stage.ratio < 1.0 + GATE:
-        return None
-    words = f"stage {parts.stage.name} takes {parts.stage.ratio:.2f} times as long as the others"
+    words = f"stage {stage.name} takes {stage.ratio:.2f} times as long as the others"
+    alone = _nodes_of_stage(evidence, stage.name)
+    if len(alone) == 1:
+        words = f"{words}, and nothing else runs on {alone.pop()}: it may be either"
+        return Answer(Blame.UNKNOWN, "stage_imbalance", Domain.UNKNOWN, 0.5, why=(words,))
     return Answer(Blame.JOB, "stage_imbalance", Domain.WORKLOAD, 0.9, why=(words,))
+
+
+def _several(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
+    """Several ranks are slow and the others are not: more than one cause, or one that is shared."""
+    if parts is None or not _lasts(parts, evidence):
+        return None
+    words = f"several ranks are slow, the slowest by {parts.lasting:.0%}; no one of them costs most"
+    return Answer(Blame.UNKNOWN, None, Domain.UNKNOWN, 0.5, why=(words.replace("%", " %"),))
 
 
 def _sequences(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
@@ -254,7 +269,7 @@ def _beside(evidence: Evidence, _: Decomposition | None) -> Answer | None:
     if evidence.slow_beside < OTHER_JOBS:
         return None
     words = f"{evidence.slow_beside} other jobs on other nodes became slow at the same time"
-    return Answer(Blame.JOB, "storage", Domain.FACILITY, 0.8, why=(words,))
+    return Answer(Blame.JOB, "shared_resource", Domain.FACILITY, 0.8, why=(words,))
 
 
 def _between(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
@@ -263,8 +278,13 @@ def _between(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
         return None
     if parts.own > (1.0 - MOST) * (evidence.ratio - 1.0):
         return None
-    words = "every rank's own work takes as long as before: the time goes between the ranks"
-    return Answer(Blame.JOB, "network", Domain.NETWORK, 0.75, why=(words,))
+    words = "every rank's own work takes as long as before: what lies between takes the time"
+    links_known = len(evidence.conditions) > 1
+    why = (words,) if links_known else (words, "nothing is known of the nodes' links")
+    cause, domain = "network", Domain.NETWORK
+    if evidence.waits is None:  # it may as well be the input
+        cause, domain = "between_steps", Domain.UNKNOWN
+    return Answer(Blame.JOB, cause, domain, 0.75 if links_known else 0.6, why=why)
 
 
 def _mixed_in(evidence: Evidence, _: Decomposition | None) -> Answer | None:
@@ -289,10 +309,11 @@ _LOOKS: tuple[_Look, ...] = (
     _slow_worker,
     _again,
     _stage,
+    _several,
     _sequences,
     _waiting,
-    _beside,
     _mixed_in,
+    _beside,
     _between,
     _alike,
 )
@@ -307,11 +328,27 @@ def _explains(excess: float, evidence: Evidence) -> bool:
     return excess >= max(GATE, MOST * (evidence.ratio - 1.0))
 
 
+def _lasts(parts: Decomposition, evidence: Evidence) -> bool:
+    """Whether the slowest rank is slow in truth: one of many always is, by chance."""
+    return parts.lasting >= SURE * parts.noise and _explains(parts.lasting, evidence)
+
+
+def _nodes_of_stage(evidence: Evidence, stage: Hashable) -> set[str]:
+    """Nodes on which a stage runs and no other does."""
+    known = evidence.ranks
+    if known is None or known.nodes is None or known.stages is None:
+        return set()
+    stages: dict[str | None, set[Hashable]] = {}
+    for node, number in zip(known.nodes, known.stages, strict=True):
+        stages.setdefault(node, set()).add(number)
+    return {node for node, found in stages.items() if node is not None and found == {stage}}
+
+
 def _slow_nodes(evidence: Evidence, parts: Decomposition | None) -> set[str] | None:
     """Nodes that the times of ranks let be to blame; null where these tell nothing of it."""
     if parts is None or evidence.ranks is None or evidence.ranks.nodes is None:
         return None
-    if not _explains(parts.lasting, evidence):
+    if not _lasts(parts, evidence):
         return set() if evidence.ranks.own_work else None
     found = set(_nodes_of(evidence, (_rank_of(parts.rank),))) if parts.rank is not None else set()
     if parts.node is not None:
