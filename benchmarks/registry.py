@@ -93,8 +93,8 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         "node-or-job",
-        "who is blamed for made-up slow jobs in a published mix of causes, and how many nodes would "
-        "be left out for nothing (simulated; takes five minutes)",
+        "who is blamed for made-up slow jobs in a published mix of causes, and how many nodes "
+        "would be left out for nothing (simulated; takes five minutes)",
         "none",
         "relume.benchmarks.straggler.node_or_job",
         has_quick=True,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from relume.benchmarks.corpora.common import find_files
 from relume.benchmarks.false_alarms.plans import generator
@@ -21,6 +21,9 @@ from relume.models.straggler.ranks import MIN_STEPS, RankTimes
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.steps import StepTime
 from relume.models.straggler.who import Answer, Evidence, who
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PIPELINES, SHARED = "bytedance-straggler", "alibaba-gpu"
 _COMPUTE = ("forward-compute", "backward-compute")
@@ -130,7 +133,7 @@ def _shared(path: Path, settings: StragglerSettings) -> Recorded:
 def _table(
     rows: pl.DataFrame, index: str, column: str, value: str
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the columns' numbers, and the values: a row for each step, NaN where one is missing."""
+    """Return the columns' numbers, and the values: a row for each step, NaN for what is missing."""
     wide = rows.pivot(column, index=index, values=value).sort(index)
     names = sorted(int(name) for name in wide.columns if name != index)
     table = wide.select(pl.col(str(name)).cast(pl.Float64) for name in names).to_numpy()

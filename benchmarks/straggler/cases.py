@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from relume.benchmarks.false_alarms.plans import generator
 from relume.features.metrics.peers import CLOCK, POWER, THROTTLE
@@ -25,10 +24,19 @@ from relume.models.straggler.conditions import conditions_of
 from relume.models.straggler.ranks import RankTimes
 from relume.models.straggler.who import Evidence
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 GPUS: Final = 8
 STEPS: Final = 24
 POINTS: Final = 5
 COMM_SECONDS: Final = 0.6
+_CAPPED: Final = 0.1
+"""GPUs that stand at their power cap: that is how they are meant to run."""
+_WITH_ERRORS: Final = 0.05
+"""Nodes whose links have an error now and then."""
+_LOST: Final = 0.02
+_HOT: Final = 0.8
 _HARDWARE_THERMAL, _POWER_BRAKE, _POWER_CAP = 0x48, 0x80, 0x04
 
 
@@ -116,7 +124,7 @@ class _Job:
 
     @property
     def ranks(self) -> int:
-        return self.own.shape[1]
+        return len(self.stages)
 
 
 def case(number: int, cause: Cause) -> Case:
@@ -133,25 +141,25 @@ def case(number: int, cause: Cause) -> Case:
     node = _CAUSES[cause](job)
     usual = float(np.median(_step_seconds(job.before, COMM_SECONDS, 0.0)))
     slow = _step_seconds(job.own, job.comm, job.waits)
-    # A cause that the job hardly feels is none: what makes it slow enough is more of the same.
     ratio = (
         float(np.median(slow)) / usual if job.slow_share == 1.0 else float(np.mean(slow)) / usual
     )
-    seen = draws.random(4)
-    own_shown = bool(seen[0] < 0.6)
-    alike_shown = bool(not own_shown and seen[0] < 0.75)
-    ranks = _rank_times(job, slow, own=own_shown) if own_shown or alike_shown else None
-    measured = job.nodes if seen[1] < 0.7 else tuple(n for n in job.nodes if draws.random() < 0.5)
-    measured = measured if seen[1] < 0.8 else ()
+    own_shown = _happens(draws, 0.6)
+    is_shown = own_shown or _happens(draws, 0.4)
+    ranks = _rank_times(job, slow, own=own_shown) if is_shown else None
+    is_measured, some = _happens(draws, 0.8), draws.random(len(job.nodes))
+    share = 1.0 if _happens(draws, 0.85) else 0.5
+    measured = tuple(n for n, draw in zip(job.nodes, some, strict=True) if draw < share)
+    measured = measured if is_measured else ()
     evidence = Evidence(
         ratio=ratio,
-        waits=_seen_waits(job, usual, slow) if seen[2] < 0.5 else None,
+        waits=_seen_waits(job, usual, slow) if _happens(draws, 0.5) else None,
         slow_share=job.slow_share,
         is_gradual=job.is_gradual,
         ranks=ranks,
         conditions=conditions_of(_window(job, measured), measured),
-        slow_elsewhere={n: 1 for n in job.nodes if draws.random() < 0.01},
-        slow_beside=job.beside if seen[3] < 0.8 else 0,
+        slow_elsewhere={n: 1 for n in job.nodes if _happens(draws, 0.01)},
+        slow_beside=job.beside if _happens(draws, 0.8) else 0,
     )
     return Case(
         number=number,
@@ -183,10 +191,13 @@ def _healthy(draws: np.random.Generator, *, needs_stages: bool) -> _Job:
 
     job = _Job(draws, tuple(f"n{k:03d}" for k in range(nodes)), stages, steps(), steps())
     job.clocks = draws.normal(1.98e9, 0.012e9, ranks)
-    # One of a GPU in ten stands at its power cap: that is how they are meant to run.
-    job.bits = np.where(draws.random(ranks) < 0.1, _POWER_CAP, 0)
-    job.errors = np.where(draws.random(nodes) < 0.05, draws.uniform(0.0, 0.05, nodes), 0.0)
+    job.bits = np.where(draws.random(ranks) < _CAPPED, _POWER_CAP, 0)
+    job.errors = np.where(draws.random(nodes) < _WITH_ERRORS, draws.uniform(0.0, 0.05, nodes), 0.0)
     return job
+
+
+def _happens(draws: np.random.Generator, share: float) -> bool:
+    return bool(draws.random() < share)
 
 
 def _more(job: _Job, low: float = 0.15, high: float = 0.6) -> float:
@@ -210,16 +221,16 @@ def _slow_node(job: _Job) -> str:
 
 
 def _throttle(job: _Job, ranks: NDArray[np.int64]) -> None:
-    """Six times in ten it shows in clocks and their reasons; else what is slow is something else."""
-    if job.draws.random() < 0.6:
+    """Six times in ten clocks and their reasons show it; else it is nothing that is measured."""
+    if _happens(job.draws, 0.6):
         job.clocks[ranks] *= job.draws.uniform(0.5, 0.85)
-        job.bits[ranks] |= _HARDWARE_THERMAL if job.draws.random() < 0.6 else _POWER_BRAKE
+        job.bits[ranks] |= _HARDWARE_THERMAL if _happens(job.draws, 0.6) else _POWER_BRAKE
 
 
 def _bad_link(job: _Job) -> str:
     node = int(job.draws.integers(len(job.nodes)))
     job.comm += _more(job) * 4.6
-    if job.draws.random() < 0.8:
+    if _happens(job.draws, 0.8):
         job.errors[node] = job.draws.uniform(0.5, 50.0)
     return job.nodes[node]
 
@@ -244,7 +255,7 @@ def _storage(job: _Job) -> None:
 
 def _congestion(job: _Job) -> None:
     job.comm += 4.6 * _more(job)
-    if job.draws.random() < 0.4:
+    if _happens(job.draws, 0.4):
         job.beside = int(job.draws.integers(1, 8))
 
 
@@ -261,9 +272,9 @@ def _drift(job: _Job) -> None:
 
 def _alike(job: _Job) -> None:
     job.own *= 1.0 + _more(job)
-    if job.draws.random() < 0.4:  # a hot room: all clocks are low, and many say why
+    if _happens(job.draws, 0.4):  # a hot room: all clocks are low, and many say why
         job.clocks *= job.draws.uniform(0.7, 0.9)
-        job.bits[job.draws.random(job.ranks) < 0.8] |= _HARDWARE_THERMAL
+        job.bits[job.draws.random(job.ranks) < _HOT] |= _HARDWARE_THERMAL
 
 
 _CAUSES = {
@@ -282,7 +293,7 @@ _CAUSES = {
 
 
 def _step_seconds(own: NDArray[np.float64], comm: float, waits: float) -> NDArray[np.float64]:
-    return own.max(axis=1) + comm + waits
+    return np.asarray(own.max(axis=1) + comm + waits, np.float64)
 
 
 def _seen_waits(job: _Job, usual: float, slow: NDArray[np.float64]) -> float:
@@ -297,7 +308,7 @@ def _rank_times(job: _Job, slow: NDArray[np.float64], *, own: bool) -> RankTimes
     shape = job.own.shape
     noise = job.draws.normal(1.0, 0.01, shape)
     times = job.own if own else np.repeat(slow[:, None], shape[1], axis=1)
-    lost = job.draws.random(shape) < 0.02
+    lost = job.draws.random(shape) < _LOST
     before = np.median(job.before, axis=0) if own else np.full(shape[1], np.median(job.before))
     changed = RankTimes(job.before * noise, tuple(range(shape[1]))).decompose()
     known = RankTimes(
@@ -310,7 +321,7 @@ def _rank_times(job: _Job, slow: NDArray[np.float64], *, own: bool) -> RankTimes
         own_work=own,
     )
     # Half of the time nothing is known of before: the run was slow from its first step on.
-    return known if job.draws.random() < 0.5 else replace(known, before=None, changed_before=0.0)
+    return known if _happens(job.draws, 0.5) else replace(known, before=None, changed_before=0.0)
 
 
 def _window(job: _Job, nodes: tuple[str, ...]) -> dict[Series, list[tuple[int, float]]]:

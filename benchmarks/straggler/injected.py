@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from relume.benchmarks.false_alarms.plans import generator
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.stream import Level, PaceStream
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PACE_SECONDS = 5.0
 HEALTHY = 1000, 1400
@@ -25,7 +27,9 @@ LEAST_SECONDS = 300.0
 class Source(Protocol):
     """Where healthy step times come from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Which one it is."""
 
     def longer(self, count: int, *words: int) -> NDArray[np.float64]:
         """Return `count` step times over their median, drawn by `words`."""
@@ -77,7 +81,7 @@ class Delay:
 
 
 def inject(source: Source, slowdown: float, number: int) -> Injected:
-    """Make steps of a source slower from a drawn step on, for a minute's worth and five at least."""
+    """Make steps of a source slower from a drawn step on, for 60 of them and 5 min at least."""
     draws = generator(number, int(slowdown * 1000))
     onset = int(draws.integers(*HEALTHY))
     length = max(SLOW_STEPS, int(np.ceil(LEAST_SECONDS / (PACE_SECONDS * slowdown))) + 1)

@@ -1,4 +1,4 @@
-"""Bench `node-or-job`: of made-up slow jobs, who is blamed, and which nodes would go for nothing."""
+"""Bench `node-or-job`: who is blamed for made-up slow jobs, and how many nodes for nothing."""
 
 from __future__ import annotations
 

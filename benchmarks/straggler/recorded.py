@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from relume.benchmarks.corpora import healthy
 from relume.benchmarks.false_alarms.plans import generator
@@ -18,6 +18,9 @@ from relume.ingest.skips import SkipCounts
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.steps import Printer, StepTime
 from relume.serve.offline import Analyzer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEAST = 40
 """Undisturbed step times that a recording needs: fewer don't show how they vary."""
@@ -52,7 +55,7 @@ class Recording:
         draws = generator(*words)
         starts = draws.integers(0, len(self.relative) - BLOCK + 1, -(-count // BLOCK))
         places = (starts[:, None] + np.arange(BLOCK)).ravel()[:count]
-        return self.relative[places]
+        return np.asarray(self.relative[places], np.float64)
 
 
 def load(data: Path) -> list[Recording]:

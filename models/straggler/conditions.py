@@ -79,9 +79,10 @@ def conditions_of(window: Window, nodes: Collection[str]) -> dict[str, Condition
 def _links(window: Window, nodes: Collection[str]) -> dict[str, Condition]:
     rates: dict[str, float] = {}
     for series, points in window.items():
-        if series.metric in LINK_METRICS and series.node in nodes and points:
+        node = series.node
+        if node is not None and node in nodes and series.metric in LINK_METRICS and points:
             mean = sum(value for _, value in points) / len(points)
-            rates[series.node] = max(rates.get(series.node, 0.0), mean)
+            rates[node] = max(rates.get(node, 0.0), mean)
     return {
         node: Condition(
             answer.health if rates[node] >= LEAST_ERRORS else Health.HEALTHY,

@@ -2,8 +2,8 @@
 
 Several printers may tell of one attempt (every rank, or two loggers side by side). They tell of the
 same steps, so one of them is judged: the first that shows enough steps, and another one when its
-measure tells more, or the first falls silent while others go on. What differs between ranks is a question for afterwards
-(`relume.models.straggler.who`).
+measure tells more, or when the first falls silent while others go on. What differs between ranks is
+a question for afterwards (`relume.models.straggler.who`).
 """
 
 from __future__ import annotations

@@ -229,10 +229,15 @@ def _stage(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
         return None
     words = f"stage {stage.name} takes {stage.ratio:.2f} times as long as the others"
     alone = _nodes_of_stage(evidence, stage.name)
-    if len(alone) == 1:
-        words = f"{words}, and nothing else runs on {alone.pop()}: it may be either"
-        return Answer(Blame.UNKNOWN, "stage_imbalance", Domain.UNKNOWN, 0.5, why=(words,))
-    return Answer(Blame.JOB, "stage_imbalance", Domain.WORKLOAD, 0.9, why=(words,))
+    if len(alone) != 1:
+        return Answer(Blame.JOB, "stage_imbalance", Domain.WORKLOAD, 0.9, why=(words,))
+    node = alone.pop()
+    condition = evidence.conditions.get(node)
+    if condition is not None and condition.health is Health.HEALTHY:
+        why = (words, f"{node}, where it runs, is as healthy as the others: {condition.reason}")
+        return Answer(Blame.JOB, "stage_imbalance", Domain.WORKLOAD, 0.75, why=why)
+    words = f"{words}, and nothing else runs on {node}: it may be either"
+    return Answer(Blame.UNKNOWN, "stage_imbalance", Domain.UNKNOWN, 0.5, why=(words,))
 
 
 def _several(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
