@@ -100,6 +100,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "peers",
+        "what others do about slow steps, beside ours: delay and false alarms at equal exposure "
+        "(takes six minutes)",
+        "folder with mlperf-training-v2.1/ and bigscience/",
+        "relume.benchmarks.peers",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
