@@ -28,8 +28,13 @@ def _with_limits(table: pa.Table) -> pa.Table:
     )
 
 
+def _with_name(table: pa.Table) -> pa.Table:
+    """Version 3 of SchedulerEvent: the job's name."""
+    return with_columns(table, SchedulerEvent, "name")
+
+
 MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
-    {(SchedulerEvent, 1): _with_limits}
+    {(SchedulerEvent, 1): _with_limits, (SchedulerEvent, 2): _with_name}
 )
 """How to come from a version of an event to the next one."""
 
