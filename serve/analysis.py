@@ -10,6 +10,7 @@ from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
 from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
+from relume.features.progress.present import entered_phase, last_shown_step
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -34,7 +35,7 @@ class AttemptAnalysis:
     What it says depends on the lines fed only: neither on how they were cut into blocks, nor on
     whether a verdict was asked for in between. Holds bounded state: an episode, a progress tracker
     and the ends of the logs. `new_steps` counts the lines that showed a new step; `first_step` and
-    `last_step` are null without a number.
+    `last_step` are null without a number. `framework` is the format of the first of them.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class AttemptAnalysis:
         self._shows_failure: bool | None = None
         self._steps: list[tuple[Printer, StepTime]] | None = None
         self.new_steps = 0
+        self.framework: str | None = None
         self.first_step: int | None = None
         self.last_step: int | None = None
 
@@ -75,9 +77,14 @@ class AttemptAnalysis:
         self._tails.add(block, parser)
 
     @property
-    def open_phase(self) -> Phase | None:
-        """The phase with legal pauses (evaluation, checkpoint) that goes on, null for none."""
-        return self._tracker.open_phase
+    def entered_phase(self) -> Phase | None:
+        """The phase with legal silences that the job is in by its own words, null for none."""
+        return entered_phase(self._tracker)
+
+    @property
+    def shown_step(self) -> int | None:
+        """The number of the newest step, as printed; null where none is."""
+        return last_shown_step(self._tracker)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
@@ -190,6 +197,7 @@ class AttemptAnalysis:
         )
         if advanced:
             self._episode.note_advance(line)
+            self.framework = self.framework or point.format
             self._note_step(point.step)
             self._note_pace(line)
 

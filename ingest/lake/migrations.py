@@ -28,13 +28,22 @@ def _with_limits(table: pa.Table) -> pa.Table:
     )
 
 
+def _with_name(table: pa.Table) -> pa.Table:
+    """Version 3 of SchedulerEvent: the job's name."""
+    return with_columns(table, SchedulerEvent, "name")
+
+
 def _with_device(table: pa.Table) -> pa.Table:
     """Version 2 of Sample: which NIC, interface or other part of the node a series is of."""
     return with_columns(table, Sample, "device")
 
 
 MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
-    {(SchedulerEvent, 1): _with_limits, (Sample, 1): _with_device}
+    {
+        (SchedulerEvent, 1): _with_limits,
+        (SchedulerEvent, 2): _with_name,
+        (Sample, 1): _with_device,
+    }
 )
 """How to come from a version of an event to the next one."""
 

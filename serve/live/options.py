@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relume.advice import Mode
-from relume.models.hang.gap import GapSettings
+from relume.models.hang.settings import HangSettings
 from relume.models.policy.view import Policy
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings
@@ -59,8 +59,19 @@ class RunnerOptions:
                     advice_seconds=policy.advice_seconds,
                 ),
                 diagnosis=diagnosis_of(settings),
-                gaps=GapSettings(actionable_seconds=serve.hang_seconds),
+                hang=hang_of(settings),
                 mode=Mode(serve.mode),
                 settle_seconds=serve.settle_seconds,
             ),
         )
+
+
+def hang_of(settings: Settings) -> HangSettings:
+    """Return the thresholds of the hang detector that a configuration means."""
+    hang = settings.hang
+    return HangSettings.of_budget(
+        hang.false_alarms_per_job_day,
+        suspicion_seconds=hang.suspicion_seconds,
+        suspicions_per_day=hang.suspicions_per_day,
+        actionable_seconds=hang.actionable_seconds,
+    )

@@ -200,18 +200,40 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
-    hang_seconds: float = Field(default=300.0, ge=30, le=86400)
-    """The least time without a new step that is called a hang.
-
-    It must also be 1.5 times the longest ever seen in that job. The default spares a first
-    checkpoint or evaluation that says nothing of itself; lower finds hangs sooner and takes more of
-    such pauses for one. PyTorch's own timer needs 600 s."""
-
     tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
     """How often logs are looked at and jobs judged.
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+
+class HangSettings(_Section):
+    """When a job that shows no step is called hung. `docs/hang.md` describes the rules."""
+
+    false_alarms_per_job_day: float = Field(default=0.01, gt=0, le=1, allow_inf_nan=False)
+    """How many hangs of healthy jobs are accepted in a job-day.
+
+    At 0.01, a job that nobody knows yet may be silent for 300 s before anything is done: a first
+    checkpoint that says nothing of itself is hardly ever longer. Raising it finds hangs of such
+    jobs sooner (155 s at 0.1) and takes more pauses for one; 0.001 waits for 510 s. Jobs whose
+    pauses are known from earlier attempts are found sooner, whatever it says."""
+
+    actionable_seconds: float = Field(default=90.0, ge=30, le=86400)
+    """The least time without a new step that is called a hang of a job whose pauses are known.
+
+    It must also be 1.5 times the longest ever seen in that job and its family. Lower finds hangs
+    sooner where pauses vary little; higher spares jobs whose steps stall for a minute."""
+
+    suspicion_seconds: float = Field(default=30.0, ge=10, le=3600)
+    """The least time without a new step after which evidence is asked for.
+
+    It must also be three times the usual gap. A suspicion changes nothing; it asks for what is
+    lost when a collective times out (600 s for PyTorch). Lower asks more often in vain."""
+
+    suspicions_per_day: float = Field(default=24.0, ge=0, allow_inf_nan=False)
+    """How many suspicions of one job may come to nothing in a day.
+
+    Beyond it only a silence longer than all before is suspected. At 0 that is so from the start."""
 
 
 class LakeSettings(_Section):
@@ -376,6 +398,7 @@ class Settings(_Section):
     rules: RulesSettings = RulesSettings()
     metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
+    hang: HangSettings = HangSettings()
     lake: LakeSettings = LakeSettings()
     policy: PolicySettings = PolicySettings()
     controller: ControllerSettings = ControllerSettings()

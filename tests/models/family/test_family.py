@@ -1,0 +1,91 @@
+"""Families: who teaches whom, what falls back to what, and how much is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relume.models.family.attempt import AttemptGaps, FamilyKey
+from relume.models.family.gaps import PhaseGaps
+from relume.models.family.prior import MAX_MEMBERS, Family
+
+
+def gaps_of(*seconds: float) -> PhaseGaps:
+    gaps = PhaseGaps()
+    for one in seconds:
+        gaps.add(one)
+    return gaps
+
+
+def left(number: int = 1, *seconds: float, **changes: Any) -> AttemptGaps:
+    fields: dict[str, Any] = {
+        "attempt": f"lab/{number}@1.0",
+        "known_at": number,
+        "framework": "megatron",
+        "nodes": 4,
+        "launch_seconds": 60.0,
+        "trained_seconds": sum(seconds),
+        "lines": len(seconds) + 1,
+        "phases": {"train": gaps_of(*seconds)},
+    }
+    return AttemptGaps(**(fields | changes))
+
+
+def longest(family: Family, framework: str | None, nodes: int | None) -> float:
+    return family.prior(framework, nodes).phases["train"].longest_seconds
+
+
+def test_what_is_further_to_the_right_is_dropped_first() -> None:
+    family = Family(
+        [left(1, 5, 10), left(2, 5, 20, nodes=8), left(3, 5, 30, framework="nanogpt", nodes=4)]
+    )
+    assert longest(family, "megatron", 4) == 10
+    assert family.prior("megatron", 4).is_exact
+    assert longest(family, "megatron", 2) == 20
+    assert longest(family, "torchtitan", 4) == 30
+    assert not family.prior("megatron", 2).is_exact
+
+
+def test_what_is_not_known_is_no_match() -> None:
+    family = Family([left(1, 5, nodes=None), left(2, 5, framework=None)])
+    for framework, nodes in ((None, None), ("megatron", None), (None, 4), ("megatron", 4)):
+        assert not family.prior(framework, nodes).is_exact
+    assert family.launches(None) == []
+
+
+def test_an_attempt_without_steps_teaches_its_family_nothing_of_them() -> None:
+    family = Family([left(1, 5), left(2, lines=0, phases={})])
+    assert family.prior("megatron", 4).attempts == 1
+
+
+def test_the_longest_of_them_says_how_far_they_came() -> None:
+    prior = Family([left(1, 5, 5, 5), left(2, 5)]).prior("megatron", 4)
+    assert (prior.covered_seconds, prior.covered_lines) == (15, 4)
+
+
+def test_only_the_last_ones_are_remembered() -> None:
+    family = Family([left(number, number) for number in range(1, 100)])
+    assert len(family.members) == MAX_MEMBERS
+    assert family.members[0].attempt == f"lab/{100 - MAX_MEMBERS}@1.0"
+
+
+def test_families_are_a_user_s_own_and_have_a_short_name() -> None:
+    key = FamilyKey("lab", "ada", "train")
+    others = [FamilyKey("lab", "bob", "train"), FamilyKey("lab", None, "train"), ("x", "y", "z")]
+    assert len({key.digest, *(FamilyKey(*one).digest for one in others)}) == 4
+    assert len(FamilyKey("lab", "ada", "x" * 5000).digest) == 32
+
+
+@given(st.lists(st.lists(st.floats(0.1, 900.0), max_size=30), max_size=4))
+def test_joined_gaps_are_as_many_and_as_long_as_all_of_them(parts: list[list[float]]) -> None:
+    joined = PhaseGaps()
+    for part in parts:
+        joined = joined.joined(gaps_of(*part))
+    together = [one for part in parts for one in part]
+    assert joined.count == len(together)
+    assert joined.longest_seconds == max(together, default=0.0)
+    assert bool(together) <= joined.near_longest <= joined.count
+    assert replace(joined) == joined.joined(PhaseGaps())
