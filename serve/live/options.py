@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from relume.advice import Mode
 from relume.models.hang.settings import HangSettings
 from relume.models.policy.view import Policy
+from relume.models.straggler.settings import StragglerSettings
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings
 from relume.settings import ClusterSettings, Settings
@@ -60,6 +61,11 @@ class RunnerOptions:
                 ),
                 diagnosis=diagnosis_of(settings),
                 hang=hang_of(settings),
+                straggler=StragglerSettings(
+                    budget=settings.straggler.false_alarms_per_job_day,
+                    effect=settings.straggler.effect_ratio,
+                ),
+                suspects_stragglers=settings.straggler.suspicions,
                 mode=Mode(serve.mode),
                 settle_seconds=serve.settle_seconds,
             ),

@@ -28,9 +28,11 @@ from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.straggler.settings import StragglerSettings
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.serve.live.naming import log_source
+from relume.serve.live.pace import Pace
 from relume.serve.live.silence import NO_CAPTURE, Silence
 from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
@@ -104,6 +106,8 @@ class WatchSettings:
     policy: Policy = field(default_factory=Policy)
     diagnosis: DiagnosisSettings = field(default_factory=DiagnosisSettings)
     hang: HangSettings = field(default_factory=HangSettings.of_budget)
+    straggler: StragglerSettings = field(default_factory=StragglerSettings)
+    suspects_stragglers: bool = False
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 
@@ -151,6 +155,12 @@ class AttemptWatch:
         self._wishes = wishes or JobWishes()
         self._settings = settings or WatchSettings()
         self._silence = Silence(self._settings.hang, family)
+        self._pace = Pace(
+            str(attempt),
+            analysis,
+            self._settings.straggler,
+            suspicions=self._settings.suspects_stragglers,
+        )
         self._started_at: int | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
@@ -179,6 +189,7 @@ class AttemptWatch:
             self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
         self._seen_steps = self._analysis.new_steps
         self._silence.note_lines(self._analysis, steps, event_time)
+        self._pace.note_lines(event_time)
         if not steps and parser.stream in JOB_STREAMS:
             self._silence.note_other_lines(block, event_time)
 
@@ -274,11 +285,20 @@ class AttemptWatch:
         """Ask for evidence when a silence begins to be suspicious; nothing is done about it."""
         suspected = None if self._is_ended() else self._silence.suspicion(verdict)
         if suspected is None:
-            return None
+            return self._observe_pace(verdict, event_time)
         if not self._wishes.requests:
             missing = (*suspected.missing_evidence, NO_CAPTURE)
             suspected = replace(suspected, missing_evidence=missing)
         view = self._view(suspected, settled=True)
+        return self._decided(decide(view, self._settings.policy), view, event_time)
+
+    def _observe_pace(self, verdict: Verdict, event_time: int) -> Advice | None:
+        """Say that the job became slow; nothing is done about it while it runs."""
+        slow = None if self._is_ended() else self._pace.finding(verdict)
+        if slow is None:
+            return None
+        self.verdict = slow
+        view = self._view(slow, settled=True)
         return self._decided(decide(view, self._settings.policy), view, event_time)
 
     def _decided(self, decision: Decision, view: PolicyView, event_time: int) -> Advice:
@@ -297,7 +317,8 @@ class AttemptWatch:
         `event_time` where something is being waited for; null when nothing is at all.
         """
         is_calm = self.last is None or self.last.operation is Operation.OBSERVE
-        if self._is_ended() or self._first_sign is not None or not is_calm:
+        waits = self._first_sign is not None or self._pace.has_news
+        if self._is_ended() or waits or not is_calm:
             return event_time
         return None if self._blind else self._silence.next_change()
 

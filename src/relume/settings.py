@@ -236,6 +236,29 @@ class HangSettings(_Section):
     Beyond it only a silence longer than all before is suspected. At 0 that is so from the start."""
 
 
+class StragglerSettings(_Section):
+    """When a job whose steps go on is called slow. `docs/straggler.md` describes the rules."""
+
+    false_alarms_per_job_day: float = Field(default=0.01, gt=0, le=100, allow_inf_nan=False)
+    """How many slowdowns of healthy jobs are accepted in a job-day.
+
+    At 0.01 a slowdown of a fifth is found after twelve steps. A tenth of it takes two steps more,
+    ten times as many two steps less. It is promised as far as the steps of a job look like the
+    thousand that calibrate it."""
+
+    effect_ratio: float = Field(default=0.05, ge=0, le=10, allow_inf_nan=False)
+    """The share by which steps must take longer to be slow at all.
+
+    The default passes over what the heat of the day does to clocks. Lower finds smaller losses, and
+    takes daily cycles for slowdowns; higher spares jobs whose steps vary by themselves."""
+
+    suspicions: bool = False
+    """Whether a slowdown is told as soon as a few steps show it.
+
+    Advice with rule `slow_steps_suspected` then comes after half a minute instead of a minute and a
+    half, and keeps no budget. Nothing is done about either."""
+
+
 class LakeSettings(_Section):
     """What was read and is kept."""
 
@@ -399,6 +422,7 @@ class Settings(_Section):
     metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
     hang: HangSettings = HangSettings()
+    straggler: StragglerSettings = StragglerSettings()
     lake: LakeSettings = LakeSettings()
     policy: PolicySettings = PolicySettings()
     controller: ControllerSettings = ControllerSettings()
