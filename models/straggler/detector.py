@@ -120,6 +120,11 @@ class StragglerDetector:
         self._regimes = Regimes(settings.warm_up)
         self._streams: dict[str, _Followed] = {}
 
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """The regimes whose streams are kept, the one that was used last at the end."""
+        return tuple(self._streams)
+
     def take(self, printer: Hashable, step: StepTime) -> list[Slowdown]:
         """Take the next step of a printer; return a slowdown when it reaches a level.
 

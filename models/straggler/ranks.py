@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MIN_STEPS: Final = 5
 """Steps that a comparison needs."""
+_HUGE: Final = 1e18
 MIN_PEERS: Final = 2
 """Other ranks of a stage without which none of them can be told from the stage."""
 
@@ -138,7 +139,7 @@ class RankTimes:
 
     def decompose(self) -> Decomposition | None:
         """Return where the time goes; null with fewer than `MIN_STEPS` steps or 2 ranks."""
-        usable = np.where((self.times > 0.0) & (self.times < np.inf), self.times, np.nan)
+        usable = np.where(_measured(self.times), self.times, np.nan)
         known = np.flatnonzero(np.sum(~np.isnan(usable), axis=0) >= MIN_STEPS)
         times, before = usable[:, known], self._before(known)
         times = times[~np.isnan(times).all(axis=1)]
@@ -171,8 +172,7 @@ class RankTimes:
         if self.before is None:
             return None
         before = self.before[known]
-        usable = (before > 0.0) & (before < np.inf)
-        return before if usable.all() else None
+        return before if _measured(before).all() else None
 
     def _groups(
         self, names: Sequence[Hashable | None] | None, known: NDArray[np.int64]
@@ -182,6 +182,11 @@ class RankTimes:
             if names is not None and names[number] is not None:
                 groups.setdefault(names[number], []).append(place)
         return groups
+
+
+def _measured(times: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """What can be the time of some work; nothing else is, and ratios of these can be told."""
+    return (times > 1.0 / _HUGE) & (times < _HUGE)
 
 
 def _changing(relative: NDArray[np.float64], now: NDArray[np.float64]) -> float:

@@ -22,6 +22,7 @@ from relume.errors import InputError
 from relume.models.baselines.baselines import Baselines
 from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
 from relume.models.baselines.kernels import CUSUM
+from relume.models.baselines.series import BLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 RECENT: Final = 64
 """Steps kept to tell since when, and by how much."""
 RECOVERED: Final = 10
-"""Steps whose median must be within the gate again for a slowdown to be over."""
+"""Steps after an alarm whose median must be within the gate again for the slowdown to be over."""
 SHIFTS: Final = (0, 2)
 """Where the blocks of five of each baseline begin. A slowdown shows once it fills most of a block:
 of one row of blocks up to seven steps pass until then, of two shifted ones five."""
@@ -101,6 +102,7 @@ class PaceStream:
         self._fast = Baselines(settings.fast())
         self._taken = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
+        self._since_alarm = 0
 
     @property
     def count(self) -> int:
@@ -133,20 +135,34 @@ class PaceStream:
         """
         given = np.ascontiguousarray(values, np.float64)
         places = np.flatnonzero((given > 0.0) & (given < np.inf))
-        usable = given[places]
-        alarms = self._alarms(usable, span_seconds or UNKNOWN_SPAN_SECONDS)
+        changes: list[Change] = []
+        begin = 0
+        for part in np.split(given[places], self._turns(len(places))):
+            found = self._take(part, span_seconds or UNKNOWN_SPAN_SECONDS)
+            changes += [replace(one, place=int(places[begin + one.place])) for one in found]
+            begin += len(part)
+        return changes
+
+    def _turns(self, count: int) -> list[int]:
+        """Where among the next readings what is usual becomes known, or better known."""
+        known = (self.settings.fast_blocks * BLOCK, self.settings.calibration)
+        turns = {at - self._taken for end in known for at in (end - 1, end)}
+        return sorted(turn for turn in turns if 0 < turn < count)
+
+    def _take(self, values: NDArray[np.float64], span: float) -> list[Change]:
+        alarms = self._alarms(values, span)
         if not alarms and self.level is Level.NONE:
-            self._recent.extend(usable[-RECENT:].tolist())
+            self._recent.extend(values[-RECENT:].tolist())
             return []
         changes = []
         first = 0 if self.level else min(alarms)
-        self._recent.extend(usable[max(0, first - RECENT) : first].tolist())
-        for place in range(first, len(usable)):
-            self._recent.append(float(usable[place]))
+        self._recent.extend(values[max(0, first - RECENT) : first].tolist())
+        for place in range(first, len(values)):
+            self._recent.append(float(values[place]))
             change = self._step(place, alarms.get(place))
             if change is not None:
                 changes.append(change)
-        return [replace(change, place=int(places[change.place])) for change in changes]
+        return changes
 
     def _alarms(self, values: NDArray[np.float64], span: float) -> dict[int, Level]:
         """Return which readings alarm in which mode, the surer one where both do."""
@@ -163,7 +179,8 @@ class PaceStream:
         if self._guaranteed is None:
             begin = min(len(values), self.settings.calibration - len(self._held))
             self._held.extend(values[:begin].tolist())
-            self._span += span * begin
+            for _ in range(begin):  # one by one: the sum must not depend on the cuts
+                self._span += span
             if len(self._held) == self.settings.calibration:
                 self._calibrate()
         if self._guaranteed is not None and begin < len(values):
@@ -189,15 +206,16 @@ class PaceStream:
         usual = self.usual
         if usual is None:
             return None
+        self._since_alarm += bool(self.level)
         if alarm is not None and alarm > self.level:
-            self.level = alarm
+            self.level, self._since_alarm = alarm, 0
             back = self._onset(usual)
             slow = list(self._recent)[-1 - back :]
             return Change(place, alarm, back, usual, median(slow) / usual)
-        if self.level and len(self._recent) >= RECOVERED:
+        if self.level and self._since_alarm >= RECOVERED:
             last = median(list(self._recent)[-RECOVERED:])
             if last <= usual * (1.0 + self.settings.effect):
-                self.level = Level.NONE
+                self.level, self._since_alarm = Level.NONE, 0
                 return Change(place, Level.NONE)
         return None
 
@@ -220,6 +238,7 @@ class PaceStream:
             "span": self._span,
             "taken": self._taken,
             "recent": list(self._recent),
+            "since_alarm": self._since_alarm,
         }
         guaranteed = self._guaranteed.save() if self._guaranteed is not None else b""
         np.savez(
@@ -245,11 +264,12 @@ class PaceStream:
                 level, taken = Level(plain["level"]), int(plain["taken"])
                 held, span = array("d", plain["held"]), float(plain["span"])
                 recent = deque(map(float, plain["recent"]), maxlen=RECENT)
+                since_alarm = int(plain["since_alarm"])
         except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
             raise InputError("a stream can't be restored", found=str(error)) from error
         self._fast = Baselines.restore(fast, self.settings.fast())
         self.level, self._taken, self._held, self._span = level, taken, held, span
-        self._recent, self._guaranteed = recent, None
+        self._recent, self._since_alarm, self._guaranteed = recent, since_alarm, None
         if guaranteed:
             self._guaranteed = self._new_detector()
             self._guaranteed.restore(guaranteed)

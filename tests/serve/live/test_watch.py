@@ -407,3 +407,78 @@ def test_tries_that_are_used_up_stop_the_run() -> None:
     story.watch.note_landed()
     story.pass_time(2)
     assert story.advice[-1].operation is Operation.STOP
+
+
+def slow_down(story: Story, steps: int, *, ranks: int = 1, slow_rank: int | None = None) -> None:
+    """Steps of 5 s with a little noise of their own, a fifth longer after so many."""
+    for number in range(steps + 40):
+        for rank in range(ranks):
+            is_slow = number >= steps and slow_rank in {None, rank}
+            milliseconds = (6000 if is_slow else 5000) + 13 * ((number * 7 + rank) % 11)
+            name = f"{rank}: " if ranks > 1 else ""
+            story.say(f"{name}iter {number}: loss 3.9, time {milliseconds}.00ms")
+        story.pass_time(5)
+
+
+def slow_advice(story: Story) -> list[Advice]:
+    return [one for one in story.advice if one.kind is Kind.STRAGGLER]
+
+
+def test_a_job_that_became_slow_is_observed_once() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    assert [(one.rule, one.operation.value) for one in slow_advice(story)] == [
+        ("slow_steps", "OBSERVE")
+    ]
+    advice = slow_advice(story)[0]
+    assert (advice.cause, advice.settled) == ("sustained_slowdown", True)
+    assert advice.missing_evidence
+    assert 1100 * 5 < advice.created_at / MICROSECONDS < 1116 * 5
+
+
+def test_a_suspicion_of_slow_steps_is_told_where_that_is_wanted() -> None:
+    quiet, told = Story(), Story(settings=WatchSettings(suspects_stragglers=True))
+    for story in (quiet, told):
+        slow_down(story, 200)
+    assert slow_advice(quiet) == []
+    assert [one.rule for one in slow_advice(told)] == ["slow_steps_suspected"]
+
+
+def test_a_slow_rank_is_named_and_nothing_is_done_to_its_node() -> None:
+    story = Story()
+    slow_down(story, 1100, ranks=4, slow_rank=0)
+    advice = slow_advice(story)[-1]
+    assert (advice.operation, advice.cause) == (Operation.OBSERVE, "slow_worker")
+    assert advice.exclude_nodes == ()
+
+
+def test_a_crash_after_a_slowdown_is_decided_as_ever() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    story.say("[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered")
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert story.advice[-1].kind is Kind.CRASH
+    assert story.advice[-1].operation is Operation.RESTART
+    assert story.advice[-1].generation == len(story.advice)
+
+
+def test_ticks_that_change_nothing_can_be_left_out_of_a_slow_job() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    assert story.watch.next_change(story.now) != story.now  # the slowdown was told
+
+
+def test_a_detector_that_fails_costs_a_job_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("relume.models.straggler.detector.StragglerDetector.take", broken)
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered")
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert [one.operation.value for one in decided(story)][-1:] == ["RESTART"]
