@@ -16,7 +16,7 @@ from relume.models.scoring.intervals import poisson
 
 SLOWDOWNS = 1.2, 1.25, 1.3, 1.5, 2.0
 RUNS, QUICK_RUNS = 10, 2
-DAYS, QUICK_DAYS = 40, 4
+DAYS, QUICK_DAYS = 200, 4
 
 
 def run(data: Path | None, *, quick: bool = False) -> BenchResult:

@@ -102,7 +102,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench(
         "peers",
         "what others do about slow steps, beside ours: delay and false alarms at equal exposure "
-        "(takes six minutes)",
+        "(takes some minutes)",
         "folder with mlperf-training-v2.1/ and bigscience/",
         "relume.benchmarks.peers",
         has_quick=True,

@@ -23,7 +23,9 @@ stays within alpha; the level is what the roomier one allows. With d = 1 this is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from relume.errors import InputError
 
@@ -45,6 +47,46 @@ def e_value(evidence: float, samples: int) -> float:
     100.0
     """
     return evidence / max(1, samples)
+
+
+_ENOUGH = 1e30
+CONFIRMING = 60
+"""Samples after an alarm in which another one confirms it."""
+
+
+def e_value_of_alarms(places: Sequence[int], alpha: float, samples: int) -> float:
+    """Return the e-value of a window in which an e-detector alarmed at these samples.
+
+    The first alarm stands for the evidence that it needs. Another one within the next `CONFIRMING`
+    samples is new evidence, which began at nothing after it: their e-values multiply, up to the
+    first that isn't followed so. A slowdown that lasts confirms itself within a minute or two; a
+    single wild stretch doesn't.
+
+    Parameters
+    ----------
+    places
+        Samples that alarmed, in order.
+    alpha
+        Of the e-detector.
+    samples
+        How many samples the window has room for.
+
+    Examples
+    --------
+    >>> alpha, day = 0.01 / 17_280, 17_280
+    >>> e_value_of_alarms([], alpha, day), round(e_value_of_alarms([900], alpha, day))
+    (0.0, 100)
+    >>> e_value_of_alarms([900, 912], alpha, day) > 1e6
+    True
+    """
+    if not len(places):
+        return 0.0
+    value = e_value(1.0 / alpha, samples)
+    for one, other in pairwise(places):
+        if other - one > CONFIRMING or value > _ENOUGH:
+            break
+        value *= e_value(1.0 / alpha, CONFIRMING)
+    return value
 
 
 @dataclass(slots=True)

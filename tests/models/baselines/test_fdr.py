@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relume.errors import InputError
-from relume.models.baselines.fdr import OnlineFdr, e_value
+from relume.models.baselines.fdr import CONFIRMING, OnlineFdr, e_value, e_value_of_alarms
 
 
 def published(outcomes: list[bool], alpha: float, share: float) -> list[float]:
@@ -70,6 +70,19 @@ def test_a_window_without_room_never_holds() -> None:
 
 def test_evidence_over_no_samples_is_what_it_is() -> None:
     assert e_value(5.0, 0) == 5.0
+
+
+def test_alarms_that_follow_each_other_at_once_multiply() -> None:
+    alpha, day = 1e-4, 20_000
+    one, two, three = (
+        e_value_of_alarms(places, alpha, day)
+        for places in ([5], [5, 5 + CONFIRMING], [5, 20, 21 + CONFIRMING])
+    )
+    assert one == pytest.approx(0.5)
+    assert two == pytest.approx(one / alpha / CONFIRMING)
+    assert three == two
+    assert e_value_of_alarms([5, 6 + CONFIRMING], alpha, day) == one
+    assert e_value_of_alarms(list(range(10_000)), alpha, day) < np.inf
 
 
 @pytest.mark.parametrize("name", ["alpha", "share", "memory"])
