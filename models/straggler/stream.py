@@ -23,11 +23,10 @@ from relume.models.baselines.baselines import Baselines
 from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
 from relume.models.baselines.kernels import CUSUM
 from relume.models.baselines.series import BLOCK
+from relume.models.straggler.settings import StragglerSettings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from relume.models.straggler.settings import StragglerSettings
 
 RECENT: Final = 64
 """Steps kept to tell since when, and by how much."""
@@ -273,3 +272,9 @@ class PaceStream:
         if guaranteed:
             self._guaranteed = self._new_detector()
             self._guaranteed.restore(guaranteed)
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them: the first step of a service must not wait for that."""
+    stream = PaceStream(StragglerSettings(calibration=5, eta=1.0, fast_blocks=1), "warm-up", "")
+    stream.take(np.full(20, 1.0), span_seconds=1.0)

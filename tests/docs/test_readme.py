@@ -19,8 +19,11 @@ SHOWN = re.compile(r"```console\n\$ relume diagnose (?P<path>\S+)\n(?P<output>.*
 
 
 def test_the_tables_are_those_of_the_stored_results(repository: Path) -> None:
-    text = (repository / "README.md").read_text()
-    assert update(text, repository / "benchmarks" / "results") == text
+    pages = [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]
+    marked = [text for page in pages if "<!-- bench:" in (text := page.read_text())]
+    assert marked
+    for text in marked:
+        assert update(text, repository / "benchmarks" / "results") == text
 
 
 def test_the_verdict_shown_is_the_one_printed(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from relume.errors import InputError
 from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.stream import Change, Level, PaceStream
+from relume.models.straggler.stream import Change, Level, PaceStream, warm_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +135,8 @@ def test_how_values_are_cut_changes_nothing(cuts: list[int], seed: int) -> None:
         found += [(c.level.name, c.place + begin) for c in parts.take(part, span_seconds=5.0)]
         begin += len(part)
     assert levels(whole.take(values, span_seconds=5.0)) == found
-    assert whole.save() == parts.save()
+    more = np.concatenate([steps(50, 5.0, 7), steps(50, 6.0, 8)])
+    assert whole.take(more) == parts.take(more)  # nothing else is different either
 
 
 @pytest.mark.parametrize("at", [10, 150, 390, 405])
@@ -146,7 +147,8 @@ def test_what_is_restored_goes_on(at: int) -> None:
     other.restore(one.save())
     rest = [part.take(values[at:], span_seconds=5.0) for part in (one, other)]
     assert rest[0] == rest[1]
-    assert one.save() == other.save()
+    more = np.concatenate([steps(50, 5.0, 7), steps(50, 6.0, 8)])
+    assert one.take(more) == other.take(more)
 
 
 def test_what_does_not_fit_can_not_be_restored() -> None:
@@ -172,3 +174,8 @@ def test_its_memory_does_not_grow() -> None:
 def test_settings_out_of_their_range_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"straggler.{name}"):
         replace(SETTINGS, **{name: -2})  # type: ignore[arg-type]
+
+
+def test_warming_up_needs_nothing_and_leaves_nothing() -> None:
+    warm_up()
+    assert stream().take(steps(50)) == []
