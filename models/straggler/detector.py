@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from relume.models.straggler.regimes import Regimes
@@ -53,6 +54,8 @@ class Slowdown:
         printed.
     slow_share
         Share of the recent steps that are slow: low when something else is mixed in.
+    is_gradual
+        Whether the steps before it were already longer than usual: it came bit by bit.
     """
 
     level: Level
@@ -63,6 +66,7 @@ class Slowdown:
     ratio: float
     waits: float | None = None
     slow_share: float = 1.0
+    is_gradual: bool = False
 
     @property
     def reason(self) -> str:
@@ -180,6 +184,7 @@ class StragglerDetector:
             return None
         recent = list(followed.recent)
         slow = recent[-1 - min(change.back, len(recent) - 1) :]
+        before = recent[: len(recent) - len(slow)]
         gate = change.usual * (1.0 + self.settings.effect)
         self.slowdown = Slowdown(
             change.level,
@@ -190,8 +195,13 @@ class StragglerDetector:
             ratio=change.ratio,
             waits=_more_waiting(followed.waits, slow, change.usual),
             slow_share=sum(step.value > gate for step in slow) / len(slow),
+            is_gradual=_is_longer(before, (change.usual + gate) / 2.0),
         )
         return self.slowdown
+
+
+def _is_longer(steps: list[StepTime], limit: float) -> bool:
+    return len(steps) >= LEADS and median(step.value for step in steps) >= limit
 
 
 def _more_waiting(before: _Waits, slow: list[StepTime], usual: float) -> float | None:

@@ -56,7 +56,7 @@ class StragglerSettings:
     def __post_init__(self) -> None:
         ranges = {
             "budget": (0, 100),
-            "effect": (0, 10),
+            "effect": (-1e-9, 10),
             "calibration": (1, 2000),
             "eta": (0, 1),
             "fast_blocks": (1, 60_000),

@@ -276,5 +276,5 @@ class PaceStream:
 
 def warm_up() -> None:
     """Compile the kernels, or load them: the first step of a service must not wait for that."""
-    stream = PaceStream(StragglerSettings(calibration=5, eta=1.0, fast_blocks=1), "warm-up", "")
-    stream.take(np.full(20, 1.0), span_seconds=1.0)
+    stream = PaceStream(StragglerSettings(calibration=5, eta=1.0, fast_blocks=2), "warm-up", "")
+    stream.take(np.full(30, 1.0), span_seconds=1.0)

@@ -105,6 +105,7 @@ class Evidence:
             ratio=slowdown.ratio,
             waits=slowdown.waits,
             slow_share=slowdown.slow_share,
+            is_gradual=slowdown.is_gradual,
             **known,  # type: ignore[arg-type]
         )
 
@@ -166,7 +167,8 @@ def who(evidence: Evidence) -> Answer:
         answer = look(evidence, parts)
         if answer is not None:
             return answer
-    return Answer(Blame.UNKNOWN, None, Domain.UNKNOWN, 0.5, why=("nothing tells who is slow",))
+    cause = "gradual_drift" if evidence.is_gradual else None
+    return Answer(Blame.UNKNOWN, cause, Domain.UNKNOWN, 0.5, why=("nothing tells who is slow",))
 
 
 def _hardware(evidence: Evidence, parts: Decomposition | None) -> Answer | None:

@@ -134,6 +134,13 @@ def test_it_says_how_much_of_the_delay_is_waiting_for_input() -> None:
     assert feed(calibrated(), paces(30, 6.0, 1), 400)[-1].waits is None
 
 
+def test_it_says_whether_it_came_bit_by_bit() -> None:
+    at_once = feed(calibrated(), paces(30, 6.0, 1), 400)[-1]
+    drifting = [value * (1 + 0.0008 * k) for k, value in enumerate(paces(400, 5.0, 1))]
+    bit_by_bit = feed(calibrated(), drifting, 400)[-1]
+    assert (at_once.is_gradual, bit_by_bit.is_gradual) == (False, True)
+
+
 def test_streams_are_bounded() -> None:
     detector = StragglerDetector(SETTINGS, "lab/7@1.0")
     for run in range(40):

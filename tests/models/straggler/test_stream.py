@@ -179,3 +179,9 @@ def test_settings_out_of_their_range_are_refused(name: str) -> None:
 def test_warming_up_needs_nothing_and_leaves_nothing() -> None:
     warm_up()
     assert stream().take(steps(50)) == []
+
+
+def test_without_a_gate_whatever_is_slower_is_slow() -> None:
+    one = stream(replace(SETTINGS, effect=0.0))
+    one.take(steps(2000), span_seconds=5.0)
+    assert [c.level for c in one.take(steps(200, 5.15, 1))][-1] is Level.ACTIONABLE
