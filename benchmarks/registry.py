@@ -84,6 +84,13 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.baselines",
     ),
     Bench(
+        "hang",
+        "recorded runs that fall silent at known lines, at many paces: how soon that is found",
+        "folder with mlperf-training-v2.1/",
+        "relume.benchmarks.hang.bench",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
