@@ -91,6 +91,20 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "false-alarms",
+        "alarms in thousands of made-up job-days in which nothing is wrong, in five regimes",
+        "none (takes ten minutes)",
+        "relume.benchmarks.false_alarms.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "peers",
+        "delay and false alarms of ours and of what others do, on the same job-days",
+        "none (takes some minutes)",
+        "relume.benchmarks.peers.bench",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

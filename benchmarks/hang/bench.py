@@ -61,8 +61,8 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         wall_seconds=usage.wall_seconds,
         peak_rss_bytes=usage.peak_rss_bytes,
         notes={
-            "over": "seconds after what the bar allows: 30 s or three expected gaps for a suspicion, "
-            "90 s or 1.5 times the longest gap seen for a hang, the second signal",
+            "over": "seconds after what the bar allows: 30 s or three expected gaps (suspicion), "
+            "90 s or 1.5 times the longest gap seen (hang), the second signal",
             "cold": "attempts of which nothing is known beforehand; their larger patience is meant",
             "known": "the other runs of the same system and benchmark came before",
         },

@@ -34,8 +34,8 @@ class Found:
     Attributes
     ----------
     gap_seconds, longest_seconds
-        The expected gap, the mean of those that the attempt had shown in that phase, and the longest
-        one of all, of it and its family.
+        The expected gap, the mean of those that the attempt had shown in that phase; and the
+        longest one of all, of it and its family.
     sign_seconds
         When another source began to see it; null for none.
     early
