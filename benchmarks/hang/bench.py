@@ -49,10 +49,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
             "name": "mlperf-training-v2.1, cut and played at other paces",
             "hash": digest,
             "runs": len(runs),
-            "left_out": dict(left_out),
-            "hangs": dict(kinds),
-            "paces_seconds": PACES,
-            "seed": SEED,
+            "hangs": kinds.total(),
             "settings": settings_hash(settings.hang),
         },
         measures=measures,
@@ -61,6 +58,10 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         wall_seconds=usage.wall_seconds,
         peak_rss_bytes=usage.peak_rss_bytes,
         notes={
+            "hangs": dict(kinds),
+            "left_out": dict(left_out),
+            "paces_seconds": PACES,
+            "seed": SEED,
             "over": "seconds after what the bar allows: 30 s or three expected gaps (suspicion), "
             "90 s or 1.5 times the longest gap seen (hang), the second signal",
             "cold": "attempts of which nothing is known beforehand; their larger patience is meant",
