@@ -100,11 +100,25 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "hang",
+        "recorded runs that fall silent at known lines, at many paces: how soon that is found",
+        "folder with mlperf-training-v2.1/",
+        "relume.benchmarks.hang.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "false-alarms",
+        "alarms in thousands of made-up job-days in which nothing is wrong, in five regimes",
+        "none (takes ten minutes)",
+        "relume.benchmarks.false_alarms.bench",
+        has_quick=True,
+    ),
+    Bench(
         "peers",
-        "what others do about slow steps, beside ours: delay and false alarms at equal exposure "
-        "(takes some minutes)",
-        "folder with mlperf-training-v2.1/ and bigscience/",
-        "relume.benchmarks.peers",
+        "delay and false alarms of ours and of what others do about silences and slow steps, on "
+        "the same job-days",
+        "none (takes some minutes)",
+        "relume.benchmarks.peers.bench",
         has_quick=True,
     ),
     Bench(

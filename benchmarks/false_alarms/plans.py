@@ -86,8 +86,16 @@ def generator(*words: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def job_plan(number: int, *, pace_seconds: float | None = None, seed: int = SEED) -> JobPlan:
+def job_plan(
+    number: int,
+    *,
+    pace_seconds: float | None = None,
+    pause_ratio: float = 1.0,
+    seed: int = SEED,
+) -> JobPlan:
     """Make a job up, with a pace of its own where none is given.
+
+    Pauses take `pause_ratio` times as long as they usually do: a slow filesystem.
 
     >>> job_plan(3) == job_plan(3)
     True
@@ -98,13 +106,13 @@ def job_plan(number: int, *, pace_seconds: float | None = None, seed: int = SEED
     save = Schedule(
         pause=Pause.CHECKPOINT,
         every=_lines(_between(draws, _EVERY_SAVE), pace),
-        seconds=max(_LEAST_PAUSE, _SAVE_SECONDS * _spread(draws)),
+        seconds=max(_LEAST_PAUSE, pause_ratio * _SAVE_SECONDS * _spread(draws)),
         is_announced=draws.random() >= _SHARE_SILENT_SAVE,
     )
     evaluation = Schedule(
         pause=Pause.EVALUATION,
         every=_lines(_between(draws, _EVERY_EVALUATION), pace),
-        seconds=max(_LEAST_PAUSE, _EVALUATION_LINES * pace * _spread(draws)),
+        seconds=max(_LEAST_PAUSE, pause_ratio * _EVALUATION_LINES * pace * _spread(draws)),
         is_announced=draws.random() >= _SHARE_SILENT_EVALUATION,
     )
     evaluates = draws.random() < _SHARE_EVALUATING

@@ -5,13 +5,14 @@ A service polls at every whole second, so lines of one second come together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from relume.benchmarks.false_alarms.plans import JobPlan, Pause
+from relume.benchmarks.false_alarms.plans import Pause
 from relume.benchmarks.false_alarms.quiet import QuietDay
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.prior import Family
@@ -66,8 +67,13 @@ def polls_of(day: QuietDay) -> Polls:
     return Polls(times[ends], np.diff(ends, prepend=-1), ends, phases[ends])
 
 
-def watch(detector: Silences, day: QuietDay, begin: int = 0) -> Iterator[HangDetection]:
-    """Yield what a detector says of a day that begins at `begin` (UTC microseconds)."""
+def watch(
+    detector: Silences, day: QuietDay, begin: int = 0, *, then_silent: float = 0.0
+) -> Iterator[HangDetection]:
+    """Yield what a detector says of a day that begins at `begin` (UTC microseconds).
+
+    After its last line nothing comes for `then_silent` seconds.
+    """
     detector.start(begin)
     polls = polls_of(day)
     before = 0
@@ -79,6 +85,8 @@ def watch(detector: Silences, day: QuietDay, begin: int = 0) -> Iterator[HangDet
         if phase:
             detector.enter(Pause(phase).name.lower())
         before = second
+    if then_silent:
+        yield from _silence(detector, begin, before, before + math.ceil(then_silent))
 
 
 def _silence(detector: Silences, begin: int, since: int, until: int) -> Iterator[HangDetection]:
@@ -101,6 +109,7 @@ def detector_of(settings: HangSettings, left: Sequence[AttemptGaps] = ()) -> Han
     return HangDetector(settings, family_of(left), Known(nodes=NODES, framework=FRAMEWORK))
 
 
-def name_of(plan: JobPlan, day: int) -> str:
-    """Return a name for one day of a job, as an attempt."""
-    return f"quiet/{plan.number}@0.{day}"
+def left_by(detector: HangDetector, day: QuietDay, begin: int) -> AttemptGaps:
+    """Return what a day that was watched leaves; it ended with its last line."""
+    ended = begin + math.ceil(day.line_seconds[-1]) * MICROSECONDS
+    return detector.left(f"quiet/{day.plan.number}@0.{day.day}", ended)

@@ -1,15 +1,16 @@
-"""What the straggler detector says of quiet job-days."""
+"""The straggler half: what the straggler detector says of quiet days."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from hashlib import sha256
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtri
 
 from relume.benchmarks.false_alarms.plans import Pause, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
+from relume.benchmarks.result import Measure
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.stream import Level, PaceStream
 
@@ -34,14 +35,11 @@ class QuietCount:
     suspicions: int = 0
     actionable: int = 0
 
-
-def settings_hash(settings: StragglerSettings) -> str:
-    """Return what names the very settings that a bench ran with.
-
-    >>> settings_hash(StragglerSettings()) == settings_hash(StragglerSettings(budget=0.02))
-    False
-    """
-    return sha256(repr(sorted(asdict(settings).items())).encode()).hexdigest()[:12]
+    def bounded(self) -> Measure:
+        """Return false alarms a job-day, with the upper end of the one-sided 95 % interval."""
+        upper = float(chdtri(2 * self.actionable + 2, 0.05)) / 2 / max(1.0, self.days)
+        value = self.actionable / max(1.0, self.days)
+        return {"value": round(value, 5), "low": 0.0, "high": round(upper, 5)}
 
 
 def readings(day: QuietDay) -> dict[str, np.ndarray]:

@@ -11,7 +11,8 @@ import numpy as np
 from relume import __version__
 from relume.benchmarks.false_alarms.plans import SEED
 from relume.benchmarks.false_alarms.quiet import Regime
-from relume.benchmarks.false_alarms.stragglers import QuietCount, count_alarms, settings_hash
+from relume.benchmarks.false_alarms.settings import settings_hash
+from relume.benchmarks.false_alarms.stragglers import QuietCount, count_alarms
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
@@ -28,7 +29,7 @@ from relume.benchmarks.straggler.fleet import (
 from relume.benchmarks.straggler.injected import PACE_SECONDS, Delay, delays, judge
 from relume.benchmarks.straggler.recorded import Recording
 from relume.models.baselines.fdr import OnlineFdr
-from relume.models.scoring.intervals import poisson, wilson
+from relume.models.scoring.intervals import wilson
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.who import Blame
 
@@ -182,14 +183,9 @@ def _by_source(found: list[Delay]) -> dict[str, dict[str, float]]:
 
 
 def _quiet_measures(regime: Regime, count: QuietCount) -> dict[str, Measure]:
-    low, high = (bound / count.days for bound in poisson(count.actionable))
     return {
         f"false_alarms_{regime}": count.actionable,
-        f"false_alarms_per_job_day_{regime}": {
-            "value": count.actionable / count.days,
-            "low": low,
-            "high": high,
-        },
+        f"false_alarms_per_job_day_{regime}": count.bounded(),
         f"suspicions_per_job_day_{regime}": round(count.suspicions / count.days, 4),
     }
 

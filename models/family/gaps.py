@@ -2,53 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Final
 
-_STEP = 0.1
-_ALIKE = 0.5
+RECENT: Final = 15
+"""Gaps of which the mean is what is usual."""
+_LEFT_OUT: Final = 5
+"""Of so many of them the longest is left out: it may be a pause."""
+_ALIKE: Final = 0.5
 
 
 @dataclass(slots=True)
 class PhaseGaps:
-    """How many gaps, their running median, the longest, and how many came near it. Seconds.
+    """How many gaps, what is usual lately, the longest, and how many came near it. Seconds.
 
-    32 bytes of numbers, whatever comes.
+    Holds `RECENT` numbers, whatever comes.
 
     Examples
     --------
     >>> gaps = PhaseGaps()
     >>> for seconds in (5.0, 5.1, 60.0, 5.0, 62.0):
     ...     gaps.add(seconds)
-    >>> gaps.count, gaps.longest_seconds, gaps.near_longest
-    (5, 62.0, 2)
+    >>> gaps.count, gaps.usual_seconds, gaps.longest_seconds, gaps.near_longest
+    (5, 18.775, 62.0, 2)
     """
 
     count: int = 0
-    usual_seconds: float = 0.0
     longest_seconds: float = 0.0
     near_longest: int = 0
+    recent: list[float] = field(default_factory=list)
+
+    @property
+    def usual_seconds(self) -> float:
+        """The mean of the last gaps without the longest fifth of them; 0 without any.
+
+        Not their median: where long and short ones take turns, that is one or the other.
+        """
+        kept = len(self.recent) - len(self.recent) // _LEFT_OUT
+        return fmean(sorted(self.recent)[:kept]) if kept else 0.0
 
     def add(self, seconds: float) -> None:
-        """Take one gap; the median moves by a tenth of itself, so no history is kept."""
+        """Take one gap."""
         self.count += 1
         self._note_long(seconds, 1)
-        if self.count == 1:
-            self.usual_seconds = seconds
-            return
-        # By a tenth of itself, but not past the gap: an even pace is met exactly.
-        step = _STEP * max(self.usual_seconds, 1e-3)
-        distance = seconds - self.usual_seconds
-        self.usual_seconds += max(-step, min(step, distance))
+        if len(self.recent) >= RECENT:
+            del self.recent[0]
+        self.recent.append(seconds)
 
     def joined(self, other: PhaseGaps) -> PhaseGaps:
-        """Return what both know together; of the usual gap, the one that knows more is right."""
-        knows_more = self if self.count >= other.count else other
-        both = PhaseGaps(self.count, knows_more.usual_seconds, self.longest_seconds)
-        both.near_longest = self.near_longest
+        """Return what both know together; what is usual is told by the later one, `self`."""
+        both = PhaseGaps(self.count, self.longest_seconds, self.near_longest)
+        both.recent = [*other.recent, *self.recent][-RECENT:]
         if other.count:
             both.count += other.count
             both._note_long(other.longest_seconds, other.near_longest)
         return both
+
+    def copy(self) -> PhaseGaps:
+        """Return the same, to be changed alone."""
+        return PhaseGaps(self.count, self.longest_seconds, self.near_longest, list(self.recent))
 
     def _note_long(self, seconds: float, times: int) -> None:
         if seconds * _ALIKE > self.longest_seconds:

@@ -49,7 +49,7 @@ class Family:
     ...     framework="megatron",
     ...     nodes=4,
     ...     lines=901,
-    ...     phases={"train": PhaseGaps(900, 5.0, 42.0, 9)},
+    ...     phases={"train": PhaseGaps(900, 42.0, 9)},
     ... )
     >>> family = Family([before])
     >>> family.prior("megatron", 4).is_exact, family.prior("megatron", 8).is_exact
@@ -115,7 +115,7 @@ def _joined(members: list[AttemptGaps], *, is_exact: bool) -> Prior:
     phases: dict[str, PhaseGaps] = {}
     for one in members:
         for name, gaps in one.phases.items():
-            phases[name] = phases.get(name, PhaseGaps()).joined(gaps)
+            phases[name] = gaps.joined(phases.get(name, PhaseGaps()))
     return Prior(
         is_exact=is_exact,
         attempts=len(members),

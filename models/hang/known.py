@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from relume.models.family.attempt import AttemptGaps
@@ -90,6 +90,6 @@ class Known:
             lines=self.lines,
             stalled_step=self.last_step,
             stalled_seconds=silent / MICROSECONDS,
-            phases={name: replace(gaps) for name, gaps in self.gaps.items()},
+            phases={name: gaps.copy() for name, gaps in self.gaps.items()},
             wrong_signs=dict(wrong_signs),
         )

@@ -53,31 +53,32 @@ def thresholds(known: Known, family: Family, settings: HangSettings, refuted: in
     if known.last_progress is None:
         return _of_startup(known, family, settings)
     prior = family.prior(known.framework, known.nodes)
-    gaps = _gaps(known, prior)
+    gaps = _gaps(known, prior, known.phase)
     least, basis = _least(known, gaps, prior, settings)
-    longest = gaps.longest_seconds
+    # What was silent without a word before may be so within an announced phase, or right after it.
+    legal = [_legal(gaps, settings), _legal(_gaps(known, prior, TRAIN), settings)]
     if basis is Basis.LUMPS:
-        longest = max(longest, known.launch_seconds or 0.0)
-    is_usual = gaps.near_longest >= settings.few_gaps
-    ratio = settings.actionable_ratio if is_usual else settings.few_ratio
-    actionable = max(
-        least,
-        ratio * longest,
-        _hinted(known, prior, settings),
-        family.same_step_seconds(known.last_step),
-    )
+        legal.append(settings.actionable_ratio * (known.launch_seconds or 0.0))
+    legal += [_hinted(known, prior, settings), family.same_step_seconds(known.last_step)]
+    actionable = max(least, *legal)
     suspicion = _suspicion(known, gaps, settings, refuted)
     return Thresholds(min(suspicion, actionable), actionable, basis)
 
 
 def usual_gaps(known: Known, family: Family) -> PhaseGaps:
     """Return what is known of the gaps of the present phase, by the attempt and those alike."""
-    return _gaps(known, family.prior(known.framework, known.nodes))
+    return _gaps(known, family.prior(known.framework, known.nodes), known.phase)
 
 
-def _gaps(known: Known, prior: Prior) -> PhaseGaps:
-    own = known.gaps.get(known.phase, PhaseGaps())
-    return own.joined(prior.phases.get(known.phase, PhaseGaps())) if prior.is_exact else own
+def _gaps(known: Known, prior: Prior, phase: str) -> PhaseGaps:
+    own = known.gaps.get(phase, PhaseGaps())
+    return own.joined(prior.phases.get(phase, PhaseGaps())) if prior.is_exact else own
+
+
+def _legal(gaps: PhaseGaps, s: HangSettings) -> float:
+    """How long a silence may be for the longest that was seen; more, if that was rare."""
+    is_usual = gaps.near_longest >= s.few_gaps
+    return (s.actionable_ratio if is_usual else s.few_ratio) * gaps.longest_seconds
 
 
 def _hinted(known: Known, prior: Prior, s: HangSettings) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relume.models.family.attempt import AttemptGaps, FamilyKey
-from relume.models.family.gaps import PhaseGaps
+from relume.models.family.gaps import RECENT, PhaseGaps
 from relume.models.family.prior import MAX_MEMBERS, Family
 
 
@@ -83,9 +82,10 @@ def test_families_are_a_user_s_own_and_have_a_short_name() -> None:
 def test_joined_gaps_are_as_many_and_as_long_as_all_of_them(parts: list[list[float]]) -> None:
     joined = PhaseGaps()
     for part in parts:
-        joined = joined.joined(gaps_of(*part))
+        joined = gaps_of(*part).joined(joined)
     together = [one for part in parts for one in part]
     assert joined.count == len(together)
     assert joined.longest_seconds == max(together, default=0.0)
     assert bool(together) <= joined.near_longest <= joined.count
-    assert replace(joined) == joined.joined(PhaseGaps())
+    assert joined.copy() == joined.joined(PhaseGaps())
+    assert joined.recent == together[-RECENT:]

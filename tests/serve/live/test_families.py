@@ -16,7 +16,7 @@ KEY = FamilyKey("lab", "ada", "train")
 
 
 def left(number: int, known_at: int = 5) -> AttemptGaps:
-    phases = {"train": PhaseGaps(10, 1.0, 2.0, 10)}
+    phases = {"train": PhaseGaps(10, 2.0, 10, [1.0])}
     return AttemptGaps(attempt=f"lab/{number}@1.0", known_at=known_at, lines=11, phases=phases)
 
 

@@ -1,13 +1,12 @@
-"""What others do about slow steps, and what it comes to: delay and false alarms at equal exposure.
+"""The straggler half: what others do about slow steps, on the step times that ours see too.
 
-Each peer sees the very step times that our detectors see: the same injected runs, the same quiet
-job-days. None is tuned, ours neither: peers run with the settings that they are published with, or
-that their makers have as defaults.
+Each sees the same slowdowns and the same quiet job-days. None is tuned, ours neither: others run
+with the settings that they are published with, or that their makers have as defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from river import drift
 from relume.benchmarks.false_alarms.plans import job_plan
 from relume.benchmarks.false_alarms.quiet import Regime, quiet_day
 from relume.benchmarks.false_alarms.stragglers import BAR_PACE_SECONDS, readings
+from relume.benchmarks.result import Measure
 from relume.benchmarks.straggler.injected import PACE_SECONDS, Injected, Source, inject
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.stream import Level, PaceStream
@@ -44,18 +44,18 @@ class Row:
     last
         Seconds after which an alarm was too late, of each slowdown.
     early
-        Alarms before the slowdown, per run.
+        Alarms before the slowdowns.
     false
         Alarms in quiet job-days, by regime.
-    days
-        Quiet job-days in each regime.
+    job_days
+        Quiet job-days in all regimes.
     """
 
     delays: list[float | None] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     early: int = 0
     false: dict[str, int] = field(default_factory=dict)
-    days: int = 0
+    job_days: int = 0
 
     def quantile(self, share: float) -> float:
         """Return a quantile of the delays; a miss took at least until it was too late."""
@@ -64,9 +64,19 @@ class Row:
         return round(float(np.quantile(values, share, method="higher")), 1)
 
     @property
-    def recall(self) -> float:
-        """Slowdowns that were found."""
-        return sum(delay is not None for delay in self.delays) / max(1, len(self.delays))
+    def missed(self) -> int:
+        """Slowdowns that were not found."""
+        return sum(delay is None for delay in self.delays)
+
+    def measures(self, name: str) -> dict[str, Measure]:
+        """Return its numbers; a slowdown that was missed took as long as it lasted, at least."""
+        false = sum(self.false.values()) + self.early
+        return {
+            f"{name}_false_alarms_per_job_day": round(false / max(1, self.job_days), 4),
+            f"{name}_delay_p50_seconds": self.quantile(0.5),
+            f"{name}_delay_p95_seconds": self.quantile(0.95),
+            f"{name}_missed": self.missed,
+        }
 
 
 def ours(settings: StragglerSettings, level: Level) -> Alarms:
@@ -141,9 +151,9 @@ def _river(detector: drift.PageHinkley, values: NDArray[np.float64]) -> NDArray[
 
 
 PEERS: Final[dict[str, Alarms]] = {
-    "relume_guaranteed": ours(StragglerSettings(), Level.ACTIONABLE),
-    "relume_fast": ours(StragglerSettings(), Level.SUSPICION),
-    "to_the_letter": ours(StragglerSettings(full_bets=False), Level.ACTIONABLE),
+    "ours_guaranteed": ours(StragglerSettings(), Level.ACTIONABLE),
+    "ours_fast": ours(StragglerSettings(), Level.SUSPICION),
+    "ours_to_the_letter": ours(StragglerSettings(full_bets=False), Level.ACTIONABLE),
     "0.75_of_fastest": three_quarters_of_the_fastest,
     "2_x_median": twice_the_median,
     "raw_cusum": raw_cusum,
@@ -151,26 +161,50 @@ PEERS: Final[dict[str, Alarms]] = {
     "river_adwin": river_adwin,
 }
 """By the name of the row; `to_the_letter` is the e-detector as metrics section 4 writes it."""
+SLOWDOWNS: Final = (1.2, 1.25, 1.3, 1.5, 2.0)
+_RUNS_OF_DAYS: Final = 10
+"""Quiet job-days for each run with a slowdown, of each size and regime."""
 
 
-def table(
-    sources: Sequence[Source], slowdowns: tuple[float, ...], runs: range, days: range
-) -> dict[str, Row]:
-    """Let everybody watch the same slowdowns and the same quiet job-days."""
-    rows = {name: Row(days=len(days)) for name in PEERS}
-    for source in sources:
-        for slowdown in slowdowns:
-            for number in runs:
-                run = inject(source, slowdown, number)
-                for name, alarms in PEERS.items():
-                    _add_run(rows[name], run, alarms(run.values))
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Step times of quiet days in one regime, without pauses."""
+
+    regime: Regime
+
+    @property
+    def name(self) -> str:
+        """The regime."""
+        return str(self.regime)
+
+    def longer(self, count: int, *words: int) -> NDArray[np.float64]:
+        """Return `count` step times over their median, drawn by `words`."""
+        day = quiet_day(job_plan(words[0], pace_seconds=PACE_SECONDS), self.regime, 1 + words[1])
+        steps = day.step_seconds[:count]
+        return steps / float(np.median(steps))
+
+
+def table(job_days: int) -> dict[str, Row]:
+    """Let everybody watch the same slowdowns, and so many quiet job-days in every regime."""
+    rows = {name: Row() for name in PEERS}
     for regime in Regime:
         for row in rows.values():
             row.false[regime] = 0
-        for values in _quiet(regime, days):
+        for values in _quiet(regime, range(job_days)):
             for name, alarms in PEERS.items():
                 rows[name].false[regime] += _separate(alarms(values))
+                rows[name].job_days += 1
+        for slowdown in SLOWDOWNS:
+            for number in range(max(1, job_days // _RUNS_OF_DAYS)):
+                add_run(rows, MadeUp(regime), slowdown, number)
     return rows
+
+
+def add_run(rows: dict[str, Row], source: Source, slowdown: float, number: int) -> None:
+    """Let everybody watch one run with a slowdown."""
+    run = inject(source, slowdown, number)
+    for name, alarms in PEERS.items():
+        _add_run(rows[name], run, alarms(run.values))
 
 
 def _add_run(row: Row, run: Injected, places: NDArray[np.int64]) -> None:
