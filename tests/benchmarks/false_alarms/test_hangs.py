@@ -96,6 +96,7 @@ def test_other_settings_have_another_hash() -> None:
 def test_the_bench_has_a_bar_for_each_regime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relume.benchmarks.false_alarms.bench.QUICK_JOB_DAYS", 4)
     result = run(quick=True)
-    assert result.bars.keys() == {f"hang_{who}_{one}" for who in ("new", "known") for one in Regime}
+    halves = ("hang_new", "hang_known", "straggler", "straggler_any_pace")
+    assert result.bars.keys() == {f"{half}_{one}" for half in halves for one in Regime}
     assert result.bars.keys() <= result.measures.keys()
     assert "hang_new_slow_filesystem" in result.measures
