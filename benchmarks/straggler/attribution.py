@@ -17,10 +17,11 @@ import polars as pl
 from relume.benchmarks.corpora.common import find_files
 from relume.benchmarks.false_alarms.plans import generator
 from relume.models.straggler.detector import Slowdown, StragglerDetector
+from relume.models.straggler.evidence import Answer, Evidence
 from relume.models.straggler.ranks import MIN_STEPS, RankTimes
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.steps import StepTime
-from relume.models.straggler.who import Answer, Evidence, who
+from relume.models.straggler.who import who
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -30,8 +30,8 @@ from relume.benchmarks.straggler.injected import PACE_SECONDS, Delay, delays, ju
 from relume.benchmarks.straggler.recorded import Recording
 from relume.models.baselines.fdr import OnlineFdr
 from relume.models.scoring.intervals import wilson
+from relume.models.straggler.evidence import Blame
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.who import Blame
 
 SETTINGS = StragglerSettings()
 """The defaults: what `false-alarms` counts is said under the very same ones."""

@@ -21,8 +21,8 @@ from relume.benchmarks.false_alarms.plans import generator
 from relume.features.metrics.peers import CLOCK, POWER, THROTTLE
 from relume.features.metrics.points import Series
 from relume.models.straggler.conditions import conditions_of
+from relume.models.straggler.evidence import Evidence
 from relume.models.straggler.ranks import RankTimes
-from relume.models.straggler.who import Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

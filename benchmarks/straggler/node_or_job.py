@@ -20,7 +20,8 @@ from relume.benchmarks.straggler.cases import (
     draw_causes,
 )
 from relume.models.scoring.intervals import wilson
-from relume.models.straggler.who import Answer, Blame, who
+from relume.models.straggler.evidence import Answer, Blame
+from relume.models.straggler.who import who
 
 CASES, QUICK_CASES = 2000, 150
 HALF_CASES, QUICK_HALF_CASES = 1000, 100

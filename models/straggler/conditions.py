@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from relume.features.metrics.peers import THROTTLE, Worse, against_peers, outliers
-from relume.models.straggler.who import Condition
+from relume.models.straggler.evidence import Condition
 from relume.verdict import Health
 
 if TYPE_CHECKING:

@@ -95,8 +95,9 @@ class Pace:
         return slow
 
     def _verdict(self, verdict: Verdict, slow: Slowdown) -> Verdict:
+        from relume.models.straggler.evidence import Blame, Evidence  # noqa: PLC0415
         from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
-        from relume.models.straggler.who import Blame, Evidence, who  # noqa: PLC0415
+        from relume.models.straggler.who import who  # noqa: PLC0415
 
         ranks = self._book.since(slow.since.step) if self._book is not None else None
         answer = who(Evidence.of(slow, ranks=ranks))

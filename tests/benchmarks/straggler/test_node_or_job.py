@@ -14,7 +14,7 @@ from relume.benchmarks.straggler.cases import (
     draw_causes,
 )
 from relume.benchmarks.straggler.node_or_job import Judged, judge
-from relume.models.straggler.who import Answer, Blame
+from relume.models.straggler.evidence import Answer, Blame
 from relume.verdict import Domain, Health
 
 

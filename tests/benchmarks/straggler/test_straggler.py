@@ -16,8 +16,8 @@ from relume.benchmarks.straggler.bench import SETTINGS
 from relume.benchmarks.straggler.fleet import count_fleet
 from relume.benchmarks.straggler.injected import LATE_SECONDS, LEAST_SECONDS, inject, judge
 from relume.benchmarks.straggler.recorded import BLOCK, Recording
+from relume.models.straggler.evidence import Blame
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.who import Blame
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relume.models.straggler.evidence import Answer, Blame, Condition, Evidence
 from relume.models.straggler.ranks import RankTimes
-from relume.models.straggler.who import Answer, Blame, Condition, Evidence, who
+from relume.models.straggler.who import who
 from relume.verdict import Domain, Health
 
 if TYPE_CHECKING:
