@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
+from relume.errors import InputError
 from relume.models.straggler.regimes import Regimes
+from relume.models.straggler.steps import Printer, StepTime
 from relume.models.straggler.stream import RECENT, Change, Level, PaceStream
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from relume.models.straggler.settings import StragglerSettings
-    from relume.models.straggler.steps import StepTime
 
 LEADS: Final = 16
 """Steps with which a printer is the one that is judged."""
@@ -91,6 +92,18 @@ class _Followed:
     waits: _Waits = field(default_factory=_Waits)
 
 
+class _Saved(msgspec.Struct):
+    """All that a detector knows; of each stream its name, its state, its last steps and waits."""
+
+    printers: list[tuple[Printer | str, int]]
+    leader: Printer | str | None
+    trust: int
+    others: int
+    regimes: Regimes
+    streams: list[tuple[str, bytes, list[StepTime], _Waits]]
+    slowdown: Slowdown | None
+
+
 class StragglerDetector:
     """Watches the pace of one attempt. Bounded; what it says depends on the steps only.
 
@@ -117,8 +130,8 @@ class StragglerDetector:
     def __init__(self, settings: StragglerSettings, attempt: str) -> None:
         self.settings, self.attempt = settings, attempt
         self.slowdown: Slowdown | None = None
-        self._printers: dict[Hashable, int] = {}
-        self._leader: Hashable | None = None
+        self._printers: dict[Printer | str, int] = {}
+        self._leader: Printer | str | None = None
         self._trust = -1
         self._others = 0
         self._regimes = Regimes(settings.warm_up)
@@ -129,7 +142,7 @@ class StragglerDetector:
         """The regimes whose streams are kept, the one that was used last at the end."""
         return tuple(self._streams)
 
-    def take(self, printer: Hashable, step: StepTime) -> list[Slowdown]:
+    def take(self, printer: Printer | str, step: StepTime) -> list[Slowdown]:
         """Take the next step of a printer; return a slowdown when it reaches a level.
 
         `slowdown` is null again once it is over.
@@ -147,7 +160,38 @@ class StragglerDetector:
             followed.waits = _Waits(seconds + step.wait_seconds, steps + 1)
         return [slow for change in found if (slow := self._changed(followed, change)) is not None]
 
-    def _is_led_by(self, printer: Hashable, trust: int) -> bool:
+    def save(self) -> bytes:
+        """Return all that it knows, for `restore`."""
+        streams = [
+            (name, one.stream.save(), list(one.recent), one.waits)
+            for name, one in self._streams.items()
+        ]
+        printers = list(self._printers.items())
+        known = (printers, self._leader, self._trust, self._others, self._regimes)
+        return msgspec.msgpack.encode(_Saved(*known, streams, self.slowdown))
+
+    def restore(self, saved: bytes) -> None:
+        """Go on from what was saved of the same attempt under the same settings.
+
+        Raises
+        ------
+        InputError
+            When it can't be read, or was saved under other settings.
+        """
+        try:
+            known = msgspec.msgpack.decode(saved, type=_Saved)
+        except msgspec.DecodeError as error:
+            raise InputError("a straggler detector can't be restored", found=str(error)) from error
+        streams = {}
+        for name, state, recent, waits in known.streams:
+            stream = PaceStream(self.settings, self.attempt, name)
+            stream.restore(state)
+            streams[name] = _Followed(stream, deque(recent, maxlen=RECENT), waits)
+        self._printers, self._streams = dict(known.printers), streams
+        self._leader, self._trust, self._others = known.leader, known.trust, known.others
+        self._regimes, self.slowdown = known.regimes, known.slowdown
+
+    def _is_led_by(self, printer: Printer | str, trust: int) -> bool:
         if printer == self._leader:
             self._others = 0
             return True

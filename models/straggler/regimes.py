@@ -23,7 +23,17 @@ makes the work of slow steps seem larger for a while, but by another amount each
 
 @dataclass(slots=True)
 class Regimes:
-    """Names the regime of one printer's steps. Three numbers, however many steps.
+    """Names the regime of one printer's steps. A few numbers, however many steps.
+
+    Attributes
+    ----------
+    warm_up
+        Steps after a beginning that belong nowhere.
+    run, batch, work, seen
+        The present regime: restarts and batch sizes before it, its work (null when unknown), and
+        its steps so far.
+    next_work, settling
+        Work that may be that of another batch, and in how many steps in a row it was seen.
 
     Examples
     --------
@@ -39,8 +49,8 @@ class Regimes:
     batch: int = 0
     work: float | None = None
     seen: int = 0
-    _next_work: float = 0.0
-    _settling: int = 0
+    next_work: float = 0.0
+    settling: int = 0
 
     def of(self, step: StepTime) -> str | None:
         """Return the regime of the next step; null while it warms up."""
@@ -55,18 +65,18 @@ class Regimes:
 
     def _weigh(self, work: float) -> None:
         if self.work is None or _alike(work, self.work, SAME_WORK):
-            self.work, self._settling = self.work or work, 0
+            self.work, self.settling = self.work or work, 0
             return
-        if self._settling and _alike(work, self._next_work, SETTLED_SHARE):
-            self._settling += 1
+        if self.settling and _alike(work, self.next_work, SETTLED_SHARE):
+            self.settling += 1
         else:
-            self._settling, self._next_work = 1, work
-        if self._settling >= SETTLED:
+            self.settling, self.next_work = 1, work
+        if self.settling >= SETTLED:
             self._begin(self.run, work)
 
     def _begin(self, run: int, work: float | None) -> None:
         self.batch = 0 if run != self.run else self.batch + 1
-        self.run, self.work, self.seen, self._settling = run, work, 0, 0
+        self.run, self.work, self.seen, self.settling = run, work, 0, 0
 
 
 def _alike(one: float, other: float, share: float) -> bool:

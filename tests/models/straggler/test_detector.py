@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relume.errors import InputError
 from relume.models.straggler.detector import LEADS, MAX_STREAMS, Slowdown, StragglerDetector
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.steps import Printer, StepTime
@@ -139,6 +140,29 @@ def test_it_says_whether_it_came_bit_by_bit() -> None:
     drifting = [value * (1 + 0.0008 * k) for k, value in enumerate(paces(400, 5.0, 1))]
     bit_by_bit = feed(calibrated(), drifting, 400)[-1]
     assert (at_once.is_gradual, bit_by_bit.is_gradual) == (False, True)
+
+
+@pytest.mark.parametrize("at", [8, 30, 200, 403, 420])
+def test_what_is_restored_goes_on(at: int) -> None:
+    steps = [
+        StepTime(value=v, span_seconds=v, step=n, work=512.0 * (1 + (n > 450)), run=n // 380)
+        for n, v in enumerate([*paces(400), *paces(40, 6.0, 1), *paces(100, 5.0, 2)])
+    ]
+    whole, first, second = (StragglerDetector(SETTINGS, "lab/7@1.0") for _ in range(3))
+    found = [slow for step in steps[:at] for slow in first.take(RANK0, step)]
+    second.restore(first.save())
+    found += [slow for step in steps[at:] for slow in second.take(RANK0, step)]
+    assert found == [slow for step in steps for slow in whole.take(RANK0, step)]
+    assert (second.slowdown, second.regimes) == (whole.slowdown, whole.regimes)
+
+
+@pytest.mark.parametrize("saved", [b"", b"PK", b"\x97\x90\xc0"])
+def test_what_does_not_fit_can_not_be_restored(saved: bytes) -> None:
+    with pytest.raises(InputError, match="can't be restored"):
+        StragglerDetector(SETTINGS, "lab/7@1.0").restore(saved)
+    other = StragglerDetector(StragglerSettings(), "lab/7@1.0")
+    with pytest.raises(InputError, match="can't be restored"):
+        other.restore(calibrated().save())
 
 
 def test_streams_are_bounded() -> None:
