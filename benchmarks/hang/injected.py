@@ -177,8 +177,8 @@ def _with_pauses(run: Run, why: str) -> Play:
 
 
 def _as_member(left: AttemptGaps, number: int) -> AttemptGaps:
-    """Return what an attempt left as one of several that came before."""
-    return replace(left, attempt=f"{left.attempt.partition('@')[0]}@{number}.0", known_at=number)
+    """Return what an attempt left as one of several tries of the job that came before."""
+    return replace(left, attempt=f"{left.job}.{number}", known_at=number)
 
 
 def _first(seconds: Sequence[int], onset: int) -> float | None:

@@ -123,7 +123,7 @@ def play(
     """Play a run as an attempt after others of its family."""
     number = len(family)
     begin = _BEGIN + number * _APART
-    name = f"{CLUSTER}/{number + 1}@{begin}.0"
+    name = f"{CLUSTER}/1@{_BEGIN}.{number}"
     judge = Judge(analyzer, settings, recall_gaps=lambda _key, _time: family)
     suspected, acted, left = [], [], None
     for landing in ticked(_landings(one, name, begin), judge, CLUSTER):

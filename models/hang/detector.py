@@ -19,7 +19,7 @@ from enum import StrEnum
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 from relume.models.family.prior import Family
-from relume.models.hang.known import LAUNCH, MICROSECONDS, TRAIN, Known
+from relume.models.hang.known import LAUNCH, MICROSECONDS, STARTING, TRAIN, Known
 from relume.models.hang.patience import Thresholds, thresholds, usual_gaps
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign, Signs
@@ -36,7 +36,8 @@ class Level(StrEnum):
 class HangDetection:
     """A silence that is too long. Times are UTC microseconds.
 
-    `agreed` is the source that agrees where that made it actionable, null where time alone did.
+    `agreed` is the source that agrees where that made it actionable, null where time alone did;
+    `is_startup` says that no step ever came.
     """
 
     level: Level
@@ -46,6 +47,7 @@ class HangDetection:
     threshold_seconds: float
     reason: str
     agreed: str | None = None
+    is_startup: bool = False
 
 
 @dataclass(slots=True)
@@ -209,10 +211,12 @@ class HangDetector:
         self, level: Level, since: int, gap: float, threshold: float, agreed: Sign | None = None
     ) -> HangDetection:
         known, phase = self.known, self.known.phase
-        if known.last_progress is None:
-            phase, reason = LAUNCH, f"no first step for {gap:.0f} s after the start"
+        is_startup = known.last_progress is None
+        if is_startup:
+            phase = phase if phase in STARTING else LAUNCH
+            reason = f"no first step for {gap:.0f} s after the start"
         else:
-            gaps = usual_gaps(known, self.family)
+            gaps = usual_gaps(known, self.family, self.settings)
             reason = (
                 f"no new step for {gap:.0f} s in phase {phase}; usual gap "
                 f"{gaps.usual_seconds:.1f} s, longest {gaps.longest_seconds:.1f} s"
@@ -220,4 +224,4 @@ class HangDetector:
         if agreed is not None:
             reason = f"{reason}; {agreed.source} agrees: {agreed.reason}"
         name = None if agreed is None else agreed.source
-        return HangDetection(level, phase, since, gap, threshold, reason, name)
+        return HangDetection(level, phase, since, gap, threshold, reason, name, is_startup)

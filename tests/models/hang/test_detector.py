@@ -47,15 +47,18 @@ def levels(detector: HangDetector, begin: int, seconds: int) -> list[tuple[int, 
     ]
 
 
+JOB = "lab/1@1"
+
+
 def taught(*pauses: float, gap: float = 1.0, steps: int = 600, **changes: Any) -> Family:
-    """One earlier attempt, with some pauses in it."""
+    """One earlier attempt of the job, with some pauses in it."""
     detector, now = trained(gap, steps)
     for seconds in pauses:
         now = paused(detector, now, seconds)
         now = paused(detector, now, gap)
     for name, value in changes.items():
         setattr(detector.known, name, value)
-    return Family([detector.left("lab/1@1.0", now)])
+    return Family([detector.left(f"{JOB}.0", now)], JOB)
 
 
 def test_what_is_not_known_yet_takes_five_minutes() -> None:
@@ -71,14 +74,21 @@ def test_an_attempt_like_an_earlier_one_takes_ninety_seconds() -> None:
 
 
 def test_the_family_s_long_pauses_are_no_hang_in_the_first_minute_either() -> None:
-    detector, now = trained(1.0, steps=1, family=taught(600, 610, 620))
-    found = levels(detector, now, 1000)
-    assert found == [(31, "suspicion"), (931, "actionable")]
+    for steps, patience in ((1, 1801), (4, 931)):  # its pace must be known, too
+        detector, now = trained(1.0, steps=steps, family=taught(600, 610, 620))
+        found = levels(detector, now, 2000)
+        assert found == [(31, "suspicion"), (patience, "actionable")]
 
 
 def test_a_pause_that_came_once_or_twice_may_be_twice_as_long() -> None:
     detector, now = trained(1.0, family=taught(600))
     assert levels(detector, now, 1300)[1:] == [(1201, "actionable")]
+
+
+def test_an_attempt_at_another_pace_is_another_job_in_the_same_clothes() -> None:
+    for gap, patience in ((1.4, 90.0), (1.6, 300.0), (0.5, 300.0)):
+        detector, _ = trained(gap, family=taught())
+        assert detector.thresholds().actionable_seconds == patience
 
 
 @pytest.mark.parametrize("change", [{"nodes": 8}, {"framework": "megatron"}, {"nodes": None}])
@@ -189,7 +199,7 @@ def test_a_start_up_takes_three_times_as_long_as_the_family_s_before_anything_is
 def test_a_job_that_stops_where_one_before_it_stopped_gets_twice_the_time() -> None:
     before, now = trained(1.0, steps=600)
     before.known.last_step = 4000
-    family = Family([before.left("lab/1@1.0", now + 700 * MICROSECONDS)])
+    family = Family([before.left(f"{JOB}.0", now + 700 * MICROSECONDS)], JOB)
     detector, now = trained(1.0, family=family)
     detector.progress(now, step=3999)
     assert detector.thresholds().actionable_seconds == 90.0
