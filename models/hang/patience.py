@@ -99,7 +99,7 @@ def _least(known: Known, gaps: PhaseGaps, prior: Prior, s: HangSettings) -> tupl
         return s.actionable_seconds, basis
     if is_few and known.lines < s.few_steps:
         return s.few_seconds, Basis.FEW
-    least = max(s.unknown_seconds, s.unknown_gaps * gaps.usual_seconds)
+    least = max(s.unknown_seconds, min(s.unknown_gaps * gaps.usual_seconds, s.phase_seconds))
     return least, Basis.LUMPS if is_few else basis
 
 

@@ -120,6 +120,11 @@ def test_a_slow_job_that_nobody_knows_may_evaluate_for_twenty_of_its_gaps() -> N
     assert found == [(181, "suspicion"), (1201, "actionable")]
 
 
+def test_a_very_slow_job_may_evaluate_for_an_hour() -> None:
+    detector, _ = trained(900.0)
+    assert detector.thresholds().actionable_seconds == 3600.0
+
+
 def test_a_job_whose_pace_is_not_known_yet_may_be_slow() -> None:
     detector, now = trained(1.0, steps=3)
     assert [level for _, level in levels(detector, now, 1800)] == ["suspicion"]
