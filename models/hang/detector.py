@@ -15,7 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
+import msgspec
+
+from relume.errors import InputError
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 from relume.models.family.prior import Family
@@ -177,6 +181,26 @@ class HangDetector:
     def left(self, attempt: str, known_at: int) -> AttemptGaps:
         """Return what the attempt leaves to its family, now that it is over (`known_at`)."""
         return self.known.left(attempt, known_at, self.signs.wrong_seconds)
+
+    def save(self) -> bytes:
+        """Return the state, settings and family included."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def restore(cls, saved: bytes) -> Self:
+        """Return a detector that goes on like the one that was saved.
+
+        Raises
+        ------
+        InputError
+            For anything else than `save` gives.
+        """
+        try:
+            return msgspec.json.decode(saved, type=cls)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                "state of a hang detector", found=str(error), expected="what save() gives"
+            ) from error
 
     def _judge(self, now: int) -> HangDetection | None:
         since = self.known.silent_since

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -275,6 +274,16 @@ def test_no_gap_below_one_and_a_half_times_the_longest_is_actionable(
     assert all(one.level is Level.SUSPICION for one in detector.advance(quiet))
 
 
+def test_its_state_is_bounded_and_what_is_no_state_is_refused() -> None:
+    detector, now = trained(1.0, steps=2000)
+    before = len(detector.save())
+    for _ in range(2000):
+        now = paused(detector, now, 50)
+    assert len(detector.save()) <= min(4096, before + 256)
+    with pytest.raises(InputError, match="state of a hang detector"):
+        HangDetector.restore(b"{")
+
+
 EVENTS = st.lists(
     st.tuples(
         st.integers(0, 400), st.sampled_from(["step", "talk", "checkpoint", "tick", "excuse"])
@@ -318,12 +327,14 @@ def test_ticks_only_when_something_may_change_find_the_same(
 
 
 @given(EVENTS, st.integers(0, 40))
-def test_a_copy_goes_on_like_the_original(events: list[tuple[int, str]], cut: int) -> None:
+def test_what_is_restored_goes_on_like_the_original(
+    events: list[tuple[int, str]], cut: int
+) -> None:
     detectors = [HangDetector(), HangDetector()]
     now = 0
     for number, (seconds, event) in enumerate(events):
         if number == cut:
-            detectors[0] = copy.deepcopy(detectors[0])
+            detectors[0] = HangDetector.restore(detectors[0].save())
         now += seconds * MICROSECONDS
         for detector in detectors:
             happen(detector, event, now)
