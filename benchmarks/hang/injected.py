@@ -162,7 +162,8 @@ class Injections:
         for number, other in enumerate(before):
             if other not in self._whole:
                 self._whole[other] = play(other, self.analyzer, self.settings)
-            left.append(_as_member(self._whole[other].left, number))
+            whole = self._whole[other].left
+            left += [] if whole is None else [_as_member(whole, number)]
         return play(one, self.analyzer, self.settings, left)
 
 

@@ -110,11 +110,14 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What was said, in seconds from the start of the attempt; and what the attempt leaves."""
+    """What was said, in seconds from the start of the attempt; and what the attempt leaves.
+
+    `left` is null for one that was cut: nobody looks further than to the first claim of a hang.
+    """
 
     suspected: tuple[int, ...]
     acted: tuple[int, ...]
-    left: AttemptGaps
+    left: AttemptGaps | None
 
 
 def play(
@@ -137,8 +140,8 @@ def play(
             elif _acts(advice):
                 acted.append(second)
         left = left if watch is None else watch.left or left
-    if left is None:
-        raise AssertionError("an attempt that is over leaves something")
+        if acted and one.cut is not None:
+            break
     return Played(tuple(suspected), tuple(acted), left)
 
 
