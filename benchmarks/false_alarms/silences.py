@@ -99,14 +99,10 @@ def _silence(detector: Silences, begin: int, since: int, until: int) -> Iterator
         yield from detector.advance(begin + second * MICROSECONDS)
 
 
-def family_of(left: Sequence[AttemptGaps]) -> Family:
-    """Return the family that earlier days make."""
-    return Family(list(left))
-
-
 def detector_of(settings: HangSettings, left: Sequence[AttemptGaps] = ()) -> HangDetector:
-    """Return our detector for a day after others of the same job."""
-    return HangDetector(settings, family_of(left), Known(nodes=NODES, framework=FRAMEWORK))
+    """Return our detector for a day after others, which were tries of the same job."""
+    family = Family(list(left), left[0].job if left else "")
+    return HangDetector(settings, family, Known(nodes=NODES, framework=FRAMEWORK))
 
 
 def left_by(detector: HangDetector, day: QuietDay, begin: int) -> AttemptGaps:

@@ -162,7 +162,8 @@ class Injections:
         for number, other in enumerate(before):
             if other not in self._whole:
                 self._whole[other] = play(other, self.analyzer, self.settings)
-            left.append(_as_member(self._whole[other].left, number))
+            whole = self._whole[other].left
+            left += [] if whole is None else [_as_member(whole, number)]
         return play(one, self.analyzer, self.settings, left)
 
 
@@ -177,8 +178,8 @@ def _with_pauses(run: Run, why: str) -> Play:
 
 
 def _as_member(left: AttemptGaps, number: int) -> AttemptGaps:
-    """Return what an attempt left as one of several that came before."""
-    return replace(left, attempt=f"{left.attempt.partition('@')[0]}@{number}.0", known_at=number)
+    """Return what an attempt left as one of several tries of the job that came before."""
+    return replace(left, attempt=f"{left.job}.{number}", known_at=number)
 
 
 def _first(seconds: Sequence[int], onset: int) -> float | None:

@@ -13,7 +13,7 @@ from relume.benchmarks.peers.hangs import HANG_SECONDS
 from relume.benchmarks.result import BenchResult, Measure
 from relume.serve.live.watch import WatchSettings
 
-JOBS, QUICK_JOBS = 200, 10
+JOBS, QUICK_JOBS = 200, 5
 
 
 def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:

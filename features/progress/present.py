@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 def entered_phase(tracker: ProgressTracker) -> Phase | None:
     """Return the phase with legal silences that the job is in by its own words; null for none.
 
-    That is an evaluation or a checkpoint that began and did not end, the end of its work, and the
-    way back to it where workers start again within the attempt.
+    That is an evaluation or a checkpoint that began and did not end, the end of its work, the way
+    back to it where workers start again within the attempt, and the first step, until it is done.
     """
     if tracker.open_phase is not None:
         return tracker.open_phase
-    done = 0 if tracker.last_progress is None else tracker.last_progress.order
+    if tracker.last_progress is None:
+        return None if tracker.started is None else Phase.FIRST_STEP
+    done = tracker.last_progress.order
     end, restart = (
         place.order if place is not None else 0
         for place in map(tracker.markers.get, (MarkerKind.CLEAN_END, MarkerKind.RESTART))

@@ -68,3 +68,8 @@ class AttemptGaps:
     stalled_seconds: float = 0.0
     phases: dict[str, PhaseGaps] = field(default_factory=dict)
     wrong_signs: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def job(self) -> str:
+        """The job that it is an attempt of, in text form."""
+        return self.attempt.rpartition(".")[0]

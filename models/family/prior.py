@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 
 MAX_MEMBERS = 32
 """Attempts that teach. Older ones are forgotten, and with them pauses that aren't made any more."""
+SAME_PACE_RATIO = 1.5
+"""How much faster or slower an attempt alike may be: another model, batch or interval of the log is
+more than that, and may have other pauses."""
+ENOUGH_JOBS = 2
+"""Earlier jobs of one name that must be alike: the next one may have been changed. Tries of the
+same job run the same script, and one of them is enough."""
 SAME_STEP_RATIO = 2.0
 """How many times as long to wait at a step at which an attempt before was silent to its end: what
 comes twice at one step is a pause of the job, or a restart doesn't help."""
+
+
+class Kin(NamedTuple):
+    """What an attempt is like; nulls are not known yet, and like nothing.
+
+    `gap_seconds` is its usual gap while it trains.
+    """
+
+    framework: str | None = None
+    nodes: int | None = None
+    gap_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +40,8 @@ class Prior:
     Attributes
     ----------
     is_exact
-        Whether it comes from attempts of the same framework and number of nodes. Only those say
-        how long pauses are; others say that there are some.
+        Whether it comes from enough attempts of the same framework, number of nodes and pace. Only
+        those say how long pauses are; others say that there are some.
     attempts
         How many attempts it comes from.
     covered_seconds, covered_lines
@@ -41,6 +59,13 @@ class Prior:
 class Family:
     """The attempts that ended before one began, at most `MAX_MEMBERS`: the last ones.
 
+    Parameters
+    ----------
+    members
+        What they left.
+    job
+        The job of the attempt that began, in text form.
+
     Examples
     --------
     >>> before = AttemptGaps(
@@ -49,30 +74,33 @@ class Family:
     ...     framework="megatron",
     ...     nodes=4,
     ...     lines=901,
-    ...     phases={"train": PhaseGaps(900, 42.0, 9)},
+    ...     phases={"train": PhaseGaps(900, 42.0, 9, [5.0, 5.1, 5.0])},
     ... )
-    >>> family = Family([before])
-    >>> family.prior("megatron", 4).is_exact, family.prior("megatron", 8).is_exact
-    (True, False)
-    >>> family.prior("nanogpt", 8).phases["train"].longest_seconds
+    >>> family = Family([before], job="lab/7@1")
+    >>> [family.prior(Kin("megatron", nodes, 5.2)).is_exact for nodes in (4, 8)]
+    [True, False]
+    >>> family.prior(Kin("nanogpt", 8, 5.2)).phases["train"].longest_seconds
     42.0
     """
 
     members: list[AttemptGaps] = field(default_factory=list)
-    _asked: tuple[str | None, int | None] | None = field(default=None, compare=False)
+    job: str = ""
+    _asked: tuple[bool, list[AttemptGaps]] | None = field(default=None, compare=False)
     _prior: Prior = field(default_factory=Prior, compare=False)
 
     def __post_init__(self) -> None:
         self.members = newest(self.members)
 
-    def prior(self, framework: str | None, nodes: int | None) -> Prior:
-        """Return what attempts of this framework and size knew.
+    def prior(self, kin: Kin) -> Prior:
+        """Return what attempts like this one knew.
 
-        Falls back to any size, then to any framework: what is further to the right is dropped
-        first. A size or framework that isn't known is no size and no framework.
+        Falls back to any size and pace, then to any framework: what is further to the right is
+        dropped first.
         """
-        if self._asked != (framework, nodes):
-            self._asked, self._prior = (framework, nodes), self._nearest(framework, nodes)
+        nearest = self._nearest(kin)
+        if self._asked != nearest:
+            is_exact, members = nearest
+            self._asked, self._prior = nearest, _joined(members, is_exact=is_exact)
         return self._prior
 
     def launches(self, nodes: int | None) -> list[float]:
@@ -99,16 +127,26 @@ class Family:
                 found[source] = max(seconds, found.get(source, 0.0))
         return found
 
-    def _nearest(self, framework: str | None, nodes: int | None) -> Prior:
+    def _nearest(self, kin: Kin) -> tuple[bool, list[AttemptGaps]]:
         trained = [one for one in self.members if one.lines]
-        alike = [one for one in trained if framework is not None and one.framework == framework]
-        exact = [one for one in alike if nodes is not None and one.nodes == nodes]
-        return _joined(exact or alike or trained, is_exact=bool(exact))
+        alike = [one for one in trained if one.framework == kin.framework is not None]
+        exact = [one for one in alike if one.nodes == kin.nodes is not None and _keeps(one, kin)]
+        jobs = {one.job for one in exact}
+        if self.job in jobs or len(jobs) >= ENOUGH_JOBS:
+            return True, exact
+        return False, alike or trained
 
 
 def newest(members: Iterable[AttemptGaps]) -> list[AttemptGaps]:
     """Return the last `MAX_MEMBERS` of some attempts, the one that was over first at first."""
     return sorted(members, key=lambda one: (one.known_at, one.attempt))[-MAX_MEMBERS:]
+
+
+def _keeps(one: AttemptGaps, kin: Kin) -> bool:
+    """Whether an attempt was about as fast."""
+    usual = one.phases.get("train", PhaseGaps()).usual_seconds
+    pace = kin.gap_seconds or 0.0
+    return usual <= SAME_PACE_RATIO * pace and pace <= SAME_PACE_RATIO * usual and pace > 0.0
 
 
 def _joined(members: list[AttemptGaps], *, is_exact: bool) -> Prior:

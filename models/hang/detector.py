@@ -15,11 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
+import msgspec
+
+from relume.errors import InputError
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 from relume.models.family.prior import Family
-from relume.models.hang.known import LAUNCH, MICROSECONDS, TRAIN, Known
+from relume.models.hang.known import LAUNCH, MICROSECONDS, STARTING, TRAIN, Known
 from relume.models.hang.patience import Thresholds, thresholds, usual_gaps
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign, Signs
@@ -36,7 +40,8 @@ class Level(StrEnum):
 class HangDetection:
     """A silence that is too long. Times are UTC microseconds.
 
-    `agreed` is the source that agrees where that made it actionable, null where time alone did.
+    `agreed` is the source that agrees where that made it actionable, null where time alone did;
+    `is_startup` says that no step ever came.
     """
 
     level: Level
@@ -46,6 +51,7 @@ class HangDetection:
     threshold_seconds: float
     reason: str
     agreed: str | None = None
+    is_startup: bool = False
 
 
 @dataclass(slots=True)
@@ -176,6 +182,26 @@ class HangDetector:
         """Return what the attempt leaves to its family, now that it is over (`known_at`)."""
         return self.known.left(attempt, known_at, self.signs.wrong_seconds)
 
+    def save(self) -> bytes:
+        """Return the state, settings and family included."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def restore(cls, saved: bytes) -> Self:
+        """Return a detector that goes on like the one that was saved.
+
+        Raises
+        ------
+        InputError
+            For anything else than `save` gives.
+        """
+        try:
+            return msgspec.json.decode(saved, type=cls)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                "state of a hang detector", found=str(error), expected="what save() gives"
+            ) from error
+
     def _judge(self, now: int) -> HangDetection | None:
         since = self.known.silent_since
         if since is None:
@@ -209,10 +235,12 @@ class HangDetector:
         self, level: Level, since: int, gap: float, threshold: float, agreed: Sign | None = None
     ) -> HangDetection:
         known, phase = self.known, self.known.phase
-        if known.last_progress is None:
-            phase, reason = LAUNCH, f"no first step for {gap:.0f} s after the start"
+        is_startup = known.last_progress is None
+        if is_startup:
+            phase = phase if phase in STARTING else LAUNCH
+            reason = f"no first step for {gap:.0f} s after the start"
         else:
-            gaps = usual_gaps(known, self.family)
+            gaps = usual_gaps(known, self.family, self.settings)
             reason = (
                 f"no new step for {gap:.0f} s in phase {phase}; usual gap "
                 f"{gaps.usual_seconds:.1f} s, longest {gaps.longest_seconds:.1f} s"
@@ -220,4 +248,4 @@ class HangDetector:
         if agreed is not None:
             reason = f"{reason}; {agreed.source} agrees: {agreed.reason}"
         name = None if agreed is None else agreed.source
-        return HangDetection(level, phase, since, gap, threshold, reason, name)
+        return HangDetection(level, phase, since, gap, threshold, reason, name, is_startup)

@@ -7,10 +7,14 @@ from typing import Final
 
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
+from relume.models.family.prior import Kin
 
 MICROSECONDS: Final = 1_000_000
 TRAIN: Final = "train"
 LAUNCH: Final = "launch"
+FIRST_STEP: Final = "first_step"
+STARTING: Final = frozenset({LAUNCH, FIRST_STEP})
+"""Phases before the first step."""
 
 
 @dataclass(slots=True)
@@ -59,6 +63,12 @@ class Known:
         if self.first_progress is None or self.started_at is None:
             return None
         return max(0, self.first_progress - self.started_at) / MICROSECONDS
+
+    def kin(self, few_gaps: int) -> Kin:
+        """Return what it is like; its pace is known from so many gaps on."""
+        gaps = self.gaps.get(TRAIN)
+        is_paced = gaps is not None and gaps.count >= few_gaps
+        return Kin(self.framework, self.nodes, gaps.usual_seconds if gaps and is_paced else None)
 
     def progress(self, event_time: int, lines: int, step: int | None) -> None:
         """Take new steps, in so many lines; they end the phase that they come in."""

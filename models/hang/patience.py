@@ -52,7 +52,7 @@ def thresholds(known: Known, family: Family, settings: HangSettings, refuted: in
     """
     if known.last_progress is None:
         return _of_startup(known, family, settings)
-    prior = family.prior(known.framework, known.nodes)
+    prior = family.prior(known.kin(settings.few_gaps))
     gaps = _gaps(known, prior, known.phase)
     least, basis = _least(known, gaps, prior, settings)
     # What was silent without a word before may be so within an announced phase, or right after it.
@@ -65,9 +65,9 @@ def thresholds(known: Known, family: Family, settings: HangSettings, refuted: in
     return Thresholds(min(suspicion, actionable), actionable, basis)
 
 
-def usual_gaps(known: Known, family: Family) -> PhaseGaps:
+def usual_gaps(known: Known, family: Family, settings: HangSettings) -> PhaseGaps:
     """Return what is known of the gaps of the present phase, by the attempt and those alike."""
-    return _gaps(known, family.prior(known.framework, known.nodes), known.phase)
+    return _gaps(known, family.prior(known.kin(settings.few_gaps)), known.phase)
 
 
 def _gaps(known: Known, prior: Prior, phase: str) -> PhaseGaps:
@@ -99,7 +99,7 @@ def _least(known: Known, gaps: PhaseGaps, prior: Prior, s: HangSettings) -> tupl
         return s.actionable_seconds, basis
     if is_few and known.lines < s.few_steps:
         return s.few_seconds, Basis.FEW
-    least = max(s.unknown_seconds, s.unknown_gaps * gaps.usual_seconds)
+    least = max(s.unknown_seconds, min(s.unknown_gaps * gaps.usual_seconds, s.phase_seconds))
     return least, Basis.LUMPS if is_few else basis
 
 

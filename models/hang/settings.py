@@ -34,8 +34,9 @@ class HangSettings:
     few_ratio
         The ratio while fewer than `few_gaps` gaps of about that length were seen.
     unknown_seconds, unknown_gaps
-        The least actionable silence where they are not known, and the same in usual gaps: the
-        first save or evaluation that says nothing of itself must not be taken for a hang.
+        The least actionable silence where they are not known, and the same in usual gaps (up to
+        `phase_seconds`): the first save or evaluation that says nothing of itself must not be
+        taken for a hang.
     known_seconds
         An attempt that trained for so long knows its own pauses: those of a day have come.
     covered_ratio

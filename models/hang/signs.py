@@ -59,7 +59,8 @@ class Signs:
     def distrust(self, wrong_seconds: Mapping[str, float]) -> None:
         """Take which sources were wrong in earlier attempts, in silences of so many seconds."""
         for source in sorted(wrong_seconds)[:MAX_SOURCES]:
-            self.wrong_seconds[source] = wrong_seconds[source]
+            known = self.wrong_seconds.get(source, 0.0)
+            self.wrong_seconds[source] = max(known, wrong_seconds[source])
 
     def take(self, sign: Sign) -> None:
         """Take what a source says."""

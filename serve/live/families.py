@@ -38,8 +38,8 @@ class Families:
         members[left.attempt] = left
         self._left[key] = {one.attempt: one for one in newest(members.values())}
 
-    def before(self, key: FamilyKey, began: int) -> Family:
-        """Return what an attempt knows that began at `began`."""
+    def before(self, key: FamilyKey, began: int, job: str) -> Family:
+        """Return what an attempt of `job` (text form) knows that began at `began`."""
         known = {one.attempt: one for one in self.recall(key, began)}
         known |= self._left.get(key, {})
-        return Family([one for one in known.values() if one.known_at < began])
+        return Family([one for one in known.values() if one.known_at < began], job)

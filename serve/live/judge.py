@@ -210,7 +210,7 @@ class Judge:
             history=self._histories.before(run, attempt),
             wishes=read_wishes(event.comment),
             settings=settings,
-            family=self._families.before(family, self._now),
+            family=self._families.before(family, self._now, str(attempt.job_key)),
         )
         watch.family_key = family
         watch.start(self._now if event.event_time is None else event.event_time)

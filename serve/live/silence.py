@@ -9,7 +9,6 @@ from relume.ingest.blocks import Block
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.prior import Family
 from relume.models.hang.detector import HangDetection, HangDetector, Level
-from relume.models.hang.known import LAUNCH
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
@@ -111,7 +110,7 @@ class Silence:
         return replace(
             verdict,
             kind=Kind.HANG,
-            cause=NO_FIRST_STEP if found.phase == LAUNCH else NO_PROGRESS,
+            cause=NO_FIRST_STEP if found.is_startup else NO_PROGRESS,
             domain=Domain.UNKNOWN,
             retry=Retry.YES,
             rule=CONFIRMED_HANG_RULE,

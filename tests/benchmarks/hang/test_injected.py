@@ -101,6 +101,7 @@ def test_what_is_claimed_before_the_cut_counts() -> None:
     made = Run(family="f", name="r", nodes=1, blocks=blocks, steps=(0, 1), phases=(None, None))
     played = play(Play(run=made), ANALYZER, WatchSettings())
     assert played.acted[0] < 4000
+    assert played.left is not None
     assert played.left.nodes == 1
 
 

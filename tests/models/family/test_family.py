@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.models.family.gaps import RECENT, PhaseGaps
-from relume.models.family.prior import MAX_MEMBERS, Family
+from relume.models.family.prior import MAX_MEMBERS, Family, Kin, Prior
 
 
 def gaps_of(*seconds: float) -> PhaseGaps:
@@ -33,36 +33,60 @@ def left(number: int = 1, *seconds: float, **changes: Any) -> AttemptGaps:
     return AttemptGaps(**(fields | changes))
 
 
+JOB = "lab/1@1"
+
+
+def prior(family: Family, framework: str | None, nodes: int | None) -> Prior:
+    return family.prior(Kin(framework, nodes, 5.0))
+
+
 def longest(family: Family, framework: str | None, nodes: int | None) -> float:
-    return family.prior(framework, nodes).phases["train"].longest_seconds
+    return prior(family, framework, nodes).phases["train"].longest_seconds
 
 
 def test_what_is_further_to_the_right_is_dropped_first() -> None:
     family = Family(
-        [left(1, 5, 10), left(2, 5, 20, nodes=8), left(3, 5, 30, framework="nanogpt", nodes=4)]
+        [left(1, 5, 5), left(2, 5, 20, nodes=8), left(3, 5, 30, framework="nanogpt", nodes=4)], JOB
     )
-    assert longest(family, "megatron", 4) == 10
-    assert family.prior("megatron", 4).is_exact
+    assert longest(family, "megatron", 4) == 5
+    assert prior(family, "megatron", 4).is_exact
     assert longest(family, "megatron", 2) == 20
     assert longest(family, "torchtitan", 4) == 30
-    assert not family.prior("megatron", 2).is_exact
+    assert not prior(family, "megatron", 2).is_exact
+
+
+def test_one_try_of_the_same_job_is_enough_but_two_jobs_of_the_same_name() -> None:
+    for members, is_exact in (
+        ([left(1, 5)], True),
+        ([left(2, 5)], False),
+        ([left(2, 5), left(2, 5, attempt="lab/2@1.1")], False),
+        ([left(2, 5), left(3, 5)], True),
+    ):
+        assert prior(Family(members, JOB), "megatron", 4).is_exact is is_exact
+        assert longest(Family(members, JOB), "megatron", 4) == 5
+
+
+def test_another_pace_or_none_yet_is_not_alike() -> None:
+    family = Family([left(1, *[10.0] * 9)], JOB)
+    for pace, is_exact in ((10.0, True), (15.0, True), (15.1, False), (6.6, False), (None, False)):
+        assert family.prior(Kin("megatron", 4, pace)).is_exact is is_exact
 
 
 def test_what_is_not_known_is_no_match() -> None:
-    family = Family([left(1, 5, nodes=None), left(2, 5, framework=None)])
+    family = Family([left(1, 5, nodes=None), left(2, 5, framework=None)], JOB)
     for framework, nodes in ((None, None), ("megatron", None), (None, 4), ("megatron", 4)):
-        assert not family.prior(framework, nodes).is_exact
+        assert not prior(family, framework, nodes).is_exact
     assert family.launches(None) == []
 
 
 def test_an_attempt_without_steps_teaches_its_family_nothing_of_them() -> None:
     family = Family([left(1, 5), left(2, lines=0, phases={})])
-    assert family.prior("megatron", 4).attempts == 1
+    assert prior(family, "megatron", 4).attempts == 1
 
 
 def test_the_longest_of_them_says_how_far_they_came() -> None:
-    prior = Family([left(1, 5, 5, 5), left(2, 5)]).prior("megatron", 4)
-    assert (prior.covered_seconds, prior.covered_lines) == (15, 4)
+    found = prior(Family([left(1, 5, 5, 5), left(2, 5)]), "megatron", 4)
+    assert (found.covered_seconds, found.covered_lines) == (15, 4)
 
 
 def test_only_the_last_ones_are_remembered() -> None:

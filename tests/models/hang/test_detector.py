@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -47,15 +46,18 @@ def levels(detector: HangDetector, begin: int, seconds: int) -> list[tuple[int, 
     ]
 
 
+JOB = "lab/1@1"
+
+
 def taught(*pauses: float, gap: float = 1.0, steps: int = 600, **changes: Any) -> Family:
-    """One earlier attempt, with some pauses in it."""
+    """One earlier attempt of the job, with some pauses in it."""
     detector, now = trained(gap, steps)
     for seconds in pauses:
         now = paused(detector, now, seconds)
         now = paused(detector, now, gap)
     for name, value in changes.items():
         setattr(detector.known, name, value)
-    return Family([detector.left("lab/1@1.0", now)])
+    return Family([detector.left(f"{JOB}.0", now)], JOB)
 
 
 def test_what_is_not_known_yet_takes_five_minutes() -> None:
@@ -71,14 +73,21 @@ def test_an_attempt_like_an_earlier_one_takes_ninety_seconds() -> None:
 
 
 def test_the_family_s_long_pauses_are_no_hang_in_the_first_minute_either() -> None:
-    detector, now = trained(1.0, steps=1, family=taught(600, 610, 620))
-    found = levels(detector, now, 1000)
-    assert found == [(31, "suspicion"), (931, "actionable")]
+    for steps, patience in ((1, 1801), (4, 931)):  # its pace must be known, too
+        detector, now = trained(1.0, steps=steps, family=taught(600, 610, 620))
+        found = levels(detector, now, 2000)
+        assert found == [(31, "suspicion"), (patience, "actionable")]
 
 
 def test_a_pause_that_came_once_or_twice_may_be_twice_as_long() -> None:
     detector, now = trained(1.0, family=taught(600))
     assert levels(detector, now, 1300)[1:] == [(1201, "actionable")]
+
+
+def test_an_attempt_at_another_pace_is_another_job_in_the_same_clothes() -> None:
+    for gap, patience in ((1.4, 90.0), (1.6, 300.0), (0.5, 300.0)):
+        detector, _ = trained(gap, family=taught())
+        assert detector.thresholds().actionable_seconds == patience
 
 
 @pytest.mark.parametrize("change", [{"nodes": 8}, {"framework": "megatron"}, {"nodes": None}])
@@ -108,6 +117,11 @@ def test_a_slow_job_that_nobody_knows_may_evaluate_for_twenty_of_its_gaps() -> N
     detector, now = trained(60.0)
     found = levels(detector, now, 1300)
     assert found == [(181, "suspicion"), (1201, "actionable")]
+
+
+def test_a_very_slow_job_may_evaluate_for_an_hour() -> None:
+    detector, _ = trained(900.0)
+    assert detector.thresholds().actionable_seconds == 3600.0
 
 
 def test_a_job_whose_pace_is_not_known_yet_may_be_slow() -> None:
@@ -189,7 +203,7 @@ def test_a_start_up_takes_three_times_as_long_as_the_family_s_before_anything_is
 def test_a_job_that_stops_where_one_before_it_stopped_gets_twice_the_time() -> None:
     before, now = trained(1.0, steps=600)
     before.known.last_step = 4000
-    family = Family([before.left("lab/1@1.0", now + 700 * MICROSECONDS)])
+    family = Family([before.left(f"{JOB}.0", now + 700 * MICROSECONDS)], JOB)
     detector, now = trained(1.0, family=family)
     detector.progress(now, step=3999)
     assert detector.thresholds().actionable_seconds == 90.0
@@ -260,6 +274,16 @@ def test_no_gap_below_one_and_a_half_times_the_longest_is_actionable(
     assert all(one.level is Level.SUSPICION for one in detector.advance(quiet))
 
 
+def test_its_state_is_bounded_and_what_is_no_state_is_refused() -> None:
+    detector, now = trained(1.0, steps=2000)
+    before = len(detector.save())
+    for _ in range(2000):
+        now = paused(detector, now, 50)
+    assert len(detector.save()) <= min(4096, before + 256)
+    with pytest.raises(InputError, match="state of a hang detector"):
+        HangDetector.restore(b"{")
+
+
 EVENTS = st.lists(
     st.tuples(
         st.integers(0, 400), st.sampled_from(["step", "talk", "checkpoint", "tick", "excuse"])
@@ -303,12 +327,14 @@ def test_ticks_only_when_something_may_change_find_the_same(
 
 
 @given(EVENTS, st.integers(0, 40))
-def test_a_copy_goes_on_like_the_original(events: list[tuple[int, str]], cut: int) -> None:
+def test_what_is_restored_goes_on_like_the_original(
+    events: list[tuple[int, str]], cut: int
+) -> None:
     detectors = [HangDetector(), HangDetector()]
     now = 0
     for number, (seconds, event) in enumerate(events):
         if number == cut:
-            detectors[0] = copy.deepcopy(detectors[0])
+            detectors[0] = HangDetector.restore(detectors[0].save())
         now += seconds * MICROSECONDS
         for detector in detectors:
             happen(detector, event, now)

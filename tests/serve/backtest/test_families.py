@@ -57,12 +57,14 @@ def hung_after(found: dict[str, Replayed], one: AttemptEntry, trained_until: int
     return (decisions[0].advice.created_at - START) // SECOND - trained_until
 
 
-def test_the_second_attempt_of_a_job_is_found_three_times_as_fast(tmp_path: Path) -> None:
+def test_the_third_job_of_a_name_is_found_three_times_as_fast(tmp_path: Path) -> None:
     first = attempt(tmp_path, 1, 0, 600, 600, state="COMPLETED")
     second = attempt(tmp_path, 2, 1000, 300, 2000)
-    found = replayed(tmp_path, second, first)
+    third = attempt(tmp_path, 3, 3000, 310, 4000)
+    found = replayed(tmp_path, third, second, first)
     assert hung_after(found, first, 600) is None
-    assert hung_after(found, second, 1300) == 91
+    assert hung_after(found, second, 1300) == 301
+    assert hung_after(found, third, 3310) == 91
 
 
 @pytest.mark.parametrize(
@@ -77,10 +79,13 @@ def test_the_second_attempt_of_a_job_is_found_three_times_as_fast(tmp_path: Path
 def test_others_teach_nothing_of_how_long_pauses_are(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    first = attempt(tmp_path, 1, 0, 600, 600, state="COMPLETED")
-    second = attempt(tmp_path, 2, 1000, 300, 2000, **change)
-    found = replayed(tmp_path, first, second)
-    assert hung_after(found, second, 1300) == 301
+    before = [
+        attempt(tmp_path, number, 0, 600, end, state="COMPLETED")
+        for number, end in ((1, 600), (2, 601))
+    ]
+    last = attempt(tmp_path, 3, 1000, 300, 2000, **change)
+    found = replayed(tmp_path, *before, last)
+    assert hung_after(found, last, 1300) == 301
 
 
 def test_the_tries_of_one_job_are_a_family_without_a_name(tmp_path: Path) -> None:

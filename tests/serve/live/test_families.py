@@ -13,6 +13,7 @@ from relume.serve.live.families import MAX_FAMILIES, Families
 from relume.slurm.job import SlurmJob
 
 KEY = FamilyKey("lab", "ada", "train")
+JOB = "lab/1@1"
 
 
 def left(number: int, known_at: int = 5) -> AttemptGaps:
@@ -23,20 +24,20 @@ def left(number: int, known_at: int = 5) -> AttemptGaps:
 def test_an_attempt_knows_only_what_was_over_before_it_began() -> None:
     families = Families(lambda _key, _time: [left(1, 5), left(2, 9)])
     families.put(KEY, left(3, 7))
-    assert [one.attempt for one in families.before(KEY, 7).members] == ["lab/1@1.0"]
-    known = [one.attempt for one in families.before(KEY, 10).members]
+    assert [one.attempt for one in families.before(KEY, 7, JOB).members] == ["lab/1@1.0"]
+    known = [one.attempt for one in families.before(KEY, 10, JOB).members]
     assert known == ["lab/1@1.0", "lab/3@1.0", "lab/2@1.0"]
-    assert families.before(KEY._replace(user="bob"), 7).members == [left(1, 5)]
+    assert families.before(KEY._replace(user="bob"), 7, JOB).members == [left(1, 5)]
 
 
 def test_families_are_bounded() -> None:
     families = Families(lambda _key, _time: ())
     for number in range(3 * MAX_MEMBERS):
         families.put(KEY, left(number, number))
-    assert len(families.before(KEY, 10**9).members) == MAX_MEMBERS
+    assert len(families.before(KEY, 10**9, JOB).members) == MAX_MEMBERS
     for number in range(MAX_FAMILIES):
         families.put(KEY._replace(name=str(number)), left(number))
-    assert families.before(KEY, 10**9).members == []
+    assert families.before(KEY, 10**9, JOB).members == []
 
 
 def test_the_ledger_gives_the_last_ones_before_a_time(live: Live) -> None:

@@ -158,6 +158,19 @@ def test_a_truncated_log_that_is_not_read_is_no_hang(live: Live) -> None:
     assert live.decided() == []
 
 
+def test_a_bar_that_is_redrawn_without_a_newline_is_progress(live: Live) -> None:
+    start(live, 10)
+    for step in range(1, 121):
+        with live.out.open("a") as file:
+            file.write(
+                f"\r{step // 2:3d}%|## | {step}/200 [{step // 60:02d}:{step % 60:02d}<02:00, 1.00s/it]"
+            )
+        live.tick()
+        if step % 30 == 0:
+            live.tell(live.job())
+    assert live.advice() == []
+
+
 def test_without_a_word_of_the_scheduler_nothing_is_a_hang(live: Live) -> None:
     start(live, 40)
     live.tick(900)

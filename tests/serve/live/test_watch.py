@@ -301,6 +301,28 @@ def test_what_another_source_sees_makes_a_suspicion_a_hang_at_once() -> None:
     assert "nic_bytes agrees" in story.watch.verdict.why[-1]
 
 
+def test_one_rank_that_prints_for_all_is_enough() -> None:
+    story = Story()
+    for step in range(200):
+        story.say(f"[rank0]: iter {step}: loss 3.9, time 1000.00ms")
+        if step == 0:
+            story.say("[rank1]: ready", "[rank2]: ready")
+        story.pass_time(1)
+    assert story.advice == []
+    story.pass_time(310)
+    assert decided(story)[0].kind is Kind.HANG
+
+
+def test_workers_that_start_again_have_their_time() -> None:
+    story = Story()
+    story.train(40)
+    story.say("[default] starting workers for entrypoint: train.py")
+    story.pass_time(1700)
+    assert decided(story) == []
+    story.train(40)
+    assert decided(story) == []
+
+
 def test_what_comes_after_the_last_step_may_take_an_hour() -> None:
     story = Story()
     story.train(40)
