@@ -131,10 +131,10 @@ def river_page_hinkley(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def river_adwin(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """River's ADWIN with its defaults; a change downwards is no alarm."""
-    detector = drift.ADWIN()  # type: ignore[no-untyped-call]
+    detector = drift.ADWIN()
     found, before = [], 0.0
     for place, value in enumerate(values.tolist()):
-        detector.update(value)  # type: ignore[no-untyped-call]
+        detector.update(value)
         if detector.drift_detected and detector.estimation > before:
             found.append(place)
         before = detector.estimation
@@ -144,7 +144,7 @@ def river_adwin(values: NDArray[np.float64]) -> NDArray[np.int64]:
 def _river(detector: drift.PageHinkley, values: NDArray[np.float64]) -> NDArray[np.int64]:
     found = []
     for place, value in enumerate(values.tolist()):
-        detector.update(value)  # type: ignore[no-untyped-call]
+        detector.update(value)
         if detector.drift_detected:
             found.append(place)
     return np.array(found, np.int64)
