@@ -37,7 +37,7 @@ class Recording:
     Attributes
     ----------
     name
-        The recording, and the format of its lines.
+        The group of the recording, its number, and the format of its lines.
     relative
         Step times over their median, in order.
     """
@@ -72,14 +72,18 @@ def load(data: Path) -> list[Recording]:
         if log.lines is None:
             paces = [one for one in _paces(analyzer, log.path) if len(one[1]) >= LEAST]
             if paces:
-                name, steps = max(paces, key=lambda one: one[1][-1].trust)
+                form, steps = max(paces, key=lambda one: one[1][-1].trust)
                 values = np.array([step.value for step in steps])
-                found.append(Recording(f"{log.group}/{name}", values / np.median(values)))
+                name = f"{log.group} {len(found) + 1}, {form}"
+                found.append(Recording(name, values / np.median(values)))
     return found
 
 
 def _paces(analyzer: Analyzer, path: Path) -> Iterator[tuple[str, list[StepTime]]]:
-    """Yield the undisturbed step times of each printer of a log, without those of the warm-up."""
+    """Yield the format and the step times of each printer of a log.
+
+    Without those of the warm-up, and without disturbed ones.
+    """
     by_printer: dict[Printer, list[StepTime]] = {}
     for attempt in find_attempts([path]):
         analysis = analyzer.begin(attempt.name, ())
@@ -94,4 +98,4 @@ def _paces(analyzer: Analyzer, path: Path) -> Iterator[tuple[str, list[StepTime]
                     by_printer.setdefault(printer, []).append(step)
     for printer, steps in by_printer.items():
         steady = [step for step in steps[WARM_UP:] if not step.disturbed]
-        yield f"{path.parent.name}/{path.name}/{printer.format}", steady
+        yield printer.format, steady
