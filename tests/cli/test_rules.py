@@ -233,7 +233,7 @@ negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
 def test_metric_rules_are_tested_and_listed_beside_the_others(tmp_path: Path) -> None:
     file = tmp_path / "metrics.toml"
     file.write_text(METRIC_RULE)
-    result = run("test", str(file))
+    result = run(*QUICK_TEST, str(file))
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == "1 metric rule, 4 series, 0 failures"
     listed = run("list", "--rules", str(file), "--family", "metrics_of_ours").stdout
@@ -251,11 +251,11 @@ def test_metric_rules_are_tested_and_listed_beside_the_others(tmp_path: Path) ->
 def test_metric_rules_whose_samples_fail_exit_1_and_are_refused_elsewhere(tmp_path: Path) -> None:
     file = tmp_path / "metrics.toml"
     file.write_text(METRIC_RULE.replace("[60, 91]", "[60, 89]"))
-    result = run("test", str(file))
+    result = run(*QUICK_TEST, str(file))
     assert result.exit_code == 1
     words = "metric rule gpu_hot never holds for the positive series 1"
     assert f"fail: {file}: {words}" in result.stdout
-    record = json.loads(run("test", str(file), "--json").stdout)
+    record = json.loads(run(*QUICK_TEST, str(file), "--json").stdout)
     assert record["pass"] is False
     assert len(record["metric_rules"]["failures"]) == 1
     refused = run("list", "--rules", str(file))
