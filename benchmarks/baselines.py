@@ -111,7 +111,7 @@ class _Peer:
         self.variance.update(value)
         self.median.update(value)
         self.high.update(value)
-        self.change.update(value)  # type: ignore[no-untyped-call]
+        self.change.update(value)
 
 
 def _peer_rate(rng: np.random.Generator) -> float:

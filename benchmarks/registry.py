@@ -84,6 +84,12 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.baselines",
     ),
     Bench(
+        "nab",
+        "general detectors on general series: NAB's score, and alarms on normal metrics; no bar",
+        "folder with nab/ and exathlon/",
+        "relume.benchmarks.nab.bench",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

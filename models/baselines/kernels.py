@@ -66,6 +66,10 @@ def update(
             continue
         kind, statistic = _judge(one, middle, settings)
         if kind:
+            if settings.calibrate_again:
+                one.blocks = 0
+                one.base = 0.0
+                one.scale = 0.0
             alarms.ids[found], alarms.times[found] = ids[place], time
             alarms.kinds[found], alarms.statistics[found] = kind, statistic
             found += 1

@@ -82,6 +82,7 @@ class Numbers(NamedTuple):
     reading_cap: float
     threshold: float
     noise_floor: float
+    calibrate_again: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,9 @@ class BaselineSettings:
         Sum of readings that is an alarm.
     noise_floor
         Least spread that is believed, as a share of the base: a constant series has none.
+    calibrate_again
+        Whether an alarm begins a new calibration: then a level that stays is told once. Not for
+        times of steps, whose calibration says what they should be.
 
     Raises
     ------
@@ -122,6 +126,7 @@ class BaselineSettings:
     reading_cap: float = 8.0
     threshold: float = 8.0
     noise_floor: float = 0.002
+    calibrate_again: bool = False
 
     def __post_init__(self) -> None:
         ranges = {

@@ -92,5 +92,7 @@ class Plain:
 
         cusum, page = summed(self.cusum, self.base), summed(self.page, self.mean)
         kind = CUSUM * (cusum >= s.threshold) + PAGE_HINKLEY * (page >= s.threshold)
+        if kind and s.calibrate_again:
+            self.medians, self.base, self.scale = 0, 0.0, 0.0
         self.cusum, self.page = (0.0, 0.0) if kind else (stored(cusum), stored(page))
         return (kind, stored(max(cusum, page))) if kind else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,9 +34,13 @@ class Found:
 
 
 def taken(
-    samples: Sequence[Sample], cuts: Sequence[int] = (), *, lateness: int = 0
+    samples: Sequence[Sample],
+    cuts: Sequence[int] = (),
+    *,
+    lateness: int = 0,
+    settings: BaselineSettings = SETTINGS,
 ) -> tuple[Baselines, Found]:
-    baselines, found = Baselines(SETTINGS, lateness=lateness), Found(set())
+    baselines, found = Baselines(settings, lateness=lateness), Found(set())
     edges = [0, *sorted(cut for cut in cuts if cut < len(samples)), len(samples)]
     for begin, end in pairwise(edges):
         ids, times, values = zip(*samples[begin:end], strict=True) if end > begin else ((), (), ())
@@ -55,11 +59,12 @@ def distinct(samples: Sequence[Sample]) -> list[Sample]:
     return list({sample[:2]: sample for sample in samples}.values())
 
 
-@given(SAMPLES)
-def test_the_kernels_do_what_a_plain_copy_does(samples: list[Sample]) -> None:
+@given(SAMPLES, st.booleans())
+def test_the_kernels_do_what_a_plain_copy_does(samples: list[Sample], again: bool) -> None:  # noqa: FBT001
     samples.sort(key=lambda sample: sample[1])
-    baselines, found = taken(samples)
-    plain = {number: Plain(SETTINGS) for number in range(4)}
+    settings = replace(SETTINGS, calibrate_again=again)
+    baselines, found = taken(samples, settings=settings)
+    plain = {number: Plain(settings) for number in range(4)}
     told = {
         (number, time, *alarm)
         for number, time, value in samples

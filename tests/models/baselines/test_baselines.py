@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,6 +103,15 @@ def test_less_is_worse_where_that_is_said() -> None:
     assert 500 <= alarms_of(values, worse=-1)[0] < 520
 
 
+def test_a_level_that_stays_is_told_once_where_it_becomes_usual() -> None:
+    values = noisy(3000)
+    values[500:] *= 1.3
+    assert len(alarms_of(values)) > 10
+    baselines = Baselines(BaselineSettings(calibrate_again=True))
+    found = baselines.update(np.zeros(3000, int), np.arange(3000), values)
+    assert len(found.times) == 1
+
+
 def test_negative_values_have_a_gate_too() -> None:
     values = noisy(1000, level=-40.0)
     values[500:] += 10.0
@@ -182,7 +190,7 @@ def test_nothing_is_no_sample() -> None:
 )
 def test_settings_out_of_their_range_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"baselines.{name}"):
-        replace(BaselineSettings(), **{name: -1})
+        BaselineSettings(**{name: -1})  # type: ignore[arg-type]
 
 
 def test_what_was_saved_under_other_settings_is_refused() -> None:
