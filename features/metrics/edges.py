@@ -77,12 +77,12 @@ class _Last:
             del self._last[next(iter(self._last))]
         return before
 
-    def state(self) -> Mapping[Series, tuple[int, float]]:
+    def save(self) -> Mapping[Series, tuple[int, float]]:
         """Return what is kept, for `restore`."""
         return dict(self._last)
 
     def restore(self, state: Mapping[Series, tuple[int, float]]) -> None:
-        """Take up what `state` returned."""
+        """Take up what `save` returned."""
         self._last = dict(state)
 
 

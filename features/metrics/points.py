@@ -42,11 +42,15 @@ class Answer:
         One sentence for a person, with the numbers it rests on.
     signals
         What each kind of signal says by itself; one that isn't there has no entry.
+    since, until
+        First and last value that it rests on, UTC microseconds; null where there is none.
     """
 
     health: Health
     reason: str
     signals: Mapping[str, Health]
+    since: int | None = None
+    until: int | None = None
 
 
 def series_of(sample: Sample) -> Series:

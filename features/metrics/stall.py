@@ -2,8 +2,8 @@
 
 A job whose ranks wait in a collective shows full utilisation and a power near idle: the kernel that
 waits spins. So utilisation alone says nothing, and power is compared with what the same GPU usually
-draws in this job. A checkpoint and an evaluation on one rank look the same: this says that nothing
-moves, never why. The kind of silence is the hang detector's business.
+draws in this job. While one rank writes a checkpoint the others wait in the same way: so what goes
+to disks and over the network contradicts. What is left says that nothing moves, never why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MICROSECONDS = 1_000_000
 
-GPU, NIC, CPU = "gpu", "nic", "cpu"
+GPU, NIC, CPU, IO = "gpu", "nic", "cpu", "io"
 """The signals, as `Answer.signals` names them."""
 UTILISATION = "gpu_utilisation_ratio"
 POWER = "gpu_power_watts"
@@ -30,8 +30,9 @@ POWER_LIMIT = "gpu_power_limit_watts"
 TENSOR = "gpu_tensor_active_ratio"
 RDMA = ("nic_sent_bytes_total", "nic_received_bytes_total")
 NET = ("net_sent_bytes_total", "net_received_bytes_total")
+DISK = ("node_disk_read_bytes_total", "node_disk_written_bytes_total")
 CPU_TIME = "node_cpu_seconds_total"
-METRICS = frozenset({UTILISATION, POWER, POWER_LIMIT, TENSOR, *RDMA, *NET, CPU_TIME})
+METRICS = frozenset({UTILISATION, POWER, POWER_LIMIT, TENSOR, *RDMA, *NET, *DISK, CPU_TIME})
 """What `stalled_signal` looks at; others may be left out of its window."""
 
 Usual: TypeAlias = Mapping[Series, float]
@@ -63,6 +64,9 @@ class StallSettings:
         Bytes over all NICs as a share of the usual ones.
     least_traffic
         Usual bytes per second below which traffic tells nothing: a job on one node.
+    busy_io, more_io
+        Bytes per second of one node, to and from its disks or over its interfaces, that something
+        is written or loaded with; over interfaces also so many times the usual.
     flat_cpu
         CPU time of the nodes as a share of the usual one that is standing still. More than that
         means nothing: waiting ranks spin.
@@ -83,6 +87,8 @@ class StallSettings:
     idle_traffic: float = 0.02
     moving_traffic: float = 0.2
     least_traffic: float = 100_000.0
+    busy_io: float = 10_000_000.0
+    more_io: float = 3.0
     flat_cpu: float = 0.1
     agreeing: float = 0.8
     moving: float = 0.5
@@ -113,10 +119,10 @@ def stalled_signal(
     Returns
     -------
     Answer
-        *unhealthy*: GPUs stand still, and no traffic contradicts; or, where GPUs say nothing,
-        traffic and CPU time have both stopped. *healthy*: GPUs compute, or where they say nothing,
-        traffic goes on. *unknown*: too little was measured, or GPUs stand still while traffic goes
-        on.
+        *unhealthy*: GPUs stand still, and so do traffic and disks as far as they are measured; or,
+        where GPUs say nothing, traffic and CPU time have both stopped. *healthy*: GPUs compute, or
+        where they say nothing, traffic goes on. *unknown*: too little was measured, or GPUs stand
+        still while something is sent, written or loaded.
 
     Examples
     --------
@@ -128,40 +134,49 @@ def stalled_signal(
     ('unhealthy', '1 of 1 GPUs stand still, at 16 % of their usual power')
     """
     s = settings or StallSettings()
-    levels = _levels(window, since, now, s)
-    if not levels:
+    used = _used(window, since, now, s)
+    if not used:
         return Answer(Health.UNKNOWN, _nothing(window, since, now, s), {})
+    levels = {series: median(value for _, value in points) for series, points in used.items()}
     judged = {
         GPU: _gpus(levels, usual, s),
         NIC: _traffic(levels, usual, s),
         CPU: _cpu(levels, usual, s),
+        IO: _io(levels, usual, s),
     }
     said = {name: health for name, (health, words) in judged.items() if words}
     health = _combined(said)
     reason = "; ".join(words for _, words in judged.values() if words)
-    return Answer(health, reason or "no metric that tells computing from waiting", said)
+    return Answer(
+        health,
+        reason or "no metric that tells computing from waiting",
+        said,
+        since=min(points[0][0] for points in used.values()),
+        until=max(points[-1][0] for points in used.values()),
+    )
 
 
 def _combined(said: Mapping[str, Health]) -> Health:
-    gpu, nic = said.get(GPU, Health.UNKNOWN), said.get(NIC, Health.UNKNOWN)
+    gpu, nic = said.get(GPU, Health.UNKNOWN), said.get(NIC)
+    is_quiet = IO not in said and nic in (None, Health.UNHEALTHY)
     if gpu is Health.UNHEALTHY:
-        return Health.UNKNOWN if nic is Health.HEALTHY else Health.UNHEALTHY
+        return Health.UNHEALTHY if is_quiet else Health.UNKNOWN
     if gpu is Health.HEALTHY or nic is Health.HEALTHY:
         return Health.HEALTHY
-    both = nic is Health.UNHEALTHY and said.get(CPU) is Health.UNHEALTHY
-    return Health.UNHEALTHY if both else Health.UNKNOWN
+    is_flat = nic is not None and said.get(CPU) is Health.UNHEALTHY
+    return Health.UNHEALTHY if is_quiet and is_flat else Health.UNKNOWN
 
 
-def _levels(window: Window, since: int, now: int, s: StallSettings) -> dict[Series, float]:
-    """The median of each series since the last progress, of those that have enough of it."""
+def _used(window: Window, since: int, now: int, s: StallSettings) -> dict[Series, Points]:
+    """What counts of each series: enough values since the last progress, and a fresh one."""
     fresh = now - int(s.fresh_seconds * MICROSECONDS)
-    found = {}
+    found: dict[Series, Points] = {}
     for series, points in window.items():
         if series.metric not in METRICS:
             continue
-        values = [value for time, value in points if since < time <= now and value == value]  # noqa: PLR0124 - NaN
-        if len(values) >= s.min_points and _last(points, now) >= fresh:
-            found[series] = median(values[1:] if len(values) > s.min_points else values)
+        known = [point for point in points if since < point[0] <= now and point[1] == point[1]]
+        if len(known) >= s.min_points and known[-1][0] >= fresh:
+            found[series] = known[1:] if len(known) > s.min_points else known
     return found
 
 
@@ -251,6 +266,27 @@ def _cpu(
         return Health.UNKNOWN, None
     health = Health.UNHEALTHY if share <= s.flat_cpu else Health.UNKNOWN
     return health, f"CPU time is at {100 * share:.0f} % of the usual"
+
+
+def _io(
+    levels: Mapping[Series, float], usual: Usual, s: StallSettings
+) -> tuple[Health, str | None]:
+    """Whether a node writes or loads something, such as a checkpoint; if not, it says nothing."""
+    moved: dict[tuple[str | None, bool], float] = defaultdict(float)
+    normal: dict[tuple[str | None, bool], float] = defaultdict(float)
+    for series, value in levels.items():
+        if series.metric in (*NET, *DISK):
+            place = (series.node, series.metric in DISK)
+            moved[place] += value
+            normal[place] += 0.0 if place[1] else usual.get(series, 0.0)
+    busy = {
+        place: x for place, x in moved.items() if x >= max(s.busy_io, s.more_io * normal[place])
+    }
+    if not busy:
+        return Health.UNKNOWN, None
+    (node, is_disk), most = max(busy.items(), key=lambda item: item[1])
+    where = "disks" if is_disk else "interfaces"
+    return Health.HEALTHY, f"the {where} of {node} move {most / 1e6:.0f} MB/s"
 
 
 def _share(chosen: Iterable[Series], levels: Mapping[Series, float], usual: Usual) -> float | None:

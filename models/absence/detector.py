@@ -115,14 +115,14 @@ class AbsenceDetector:
         self._forget()
         return [*over, *self._look(event_time)]
 
-    def state(self) -> bytes:
+    def save(self) -> bytes:
         """Return all that it knows, for `restore`."""
         pending = [(unit, sorted(times)) for unit, times in self._pending.items()]
         state = _State(list(self._seen.items()), pending, list(self._found.items()), self._looked)
         return msgspec.json.encode(state)
 
     def restore(self, state: bytes) -> None:
-        """Take up what `state` returned.
+        """Take up what `save` returned.
 
         Raises
         ------

@@ -126,14 +126,14 @@ class ThresholdJudge:
             if value is not None:
                 yield from self._judge(rule, series, time, value)
 
-    def state(self) -> bytes:
+    def save(self) -> bytes:
         """Return all that it knows, for `restore`."""
-        rates, changes = self._rates.last, self._changes.state()
+        rates, changes = self._rates.last, self._changes.save()
         held = [(rule, series, tuple(of)) for (rule, series), of in self._held.items()]
         return msgspec.json.encode((held, list(rates.items()), list(changes.items())))
 
     def restore(self, state: bytes) -> None:
-        """Take up what `state` returned; rules that are gone since have no effect.
+        """Take up what `save` returned; rules that are gone since have no effect.
 
         Raises
         ------

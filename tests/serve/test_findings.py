@@ -33,25 +33,22 @@ negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
 def samples(cluster: str = "lab") -> Iterator[Sample]:
     """Half an hour: a GPU gets hot, one is lost with an Xid, a link goes down."""
 
-    def one(metric: str, value: float, at: int, **place: str) -> Sample:
-        time = (START + at) * SECOND
+    def one(
+        metric: str, value: float, at: int, gpu: str | None = None, device: str | None = None
+    ) -> Sample:
         return Sample(
-            source="x", cluster=cluster, metric=metric, value=value, event_time=time, **place
-        )  # type: ignore[arg-type]
+            source="x", cluster=cluster, metric=metric, value=value, node="n1", gpu=gpu,
+            device=device, event_time=(START + at) * SECOND,
+        )  # fmt: skip
 
     for at in range(0, 1800, 15):
         for gpu in "0123":
             if gpu == "3" and at > 1000:
                 continue
-            place = {"node": "n1", "gpu": gpu}
-            yield one(
-                "gpu_temperature_celsius",
-                95.0 if gpu == "1" and 300 < at < 600 else 60.0,
-                at,
-                **place,
-            )
-            yield one("gpu_xid_code", 79.0 if gpu == "3" and at > 900 else 31.0, at, **place)
-        yield one("nic_link_downs_count_total", 2.0 + (at > 1200), at, node="n1", device="mlx5_0/1")
+            is_hot = gpu == "1" and 300 < at < 600
+            yield one("gpu_temperature_celsius", 95.0 if is_hot else 60.0, at, gpu)
+            yield one("gpu_xid_code", 79.0 if gpu == "3" and at > 900 else 31.0, at, gpu)
+        yield one("nic_link_downs_count_total", 2.0 + (at > 1200), at, device="mlx5_0/1")
 
 
 @pytest.fixture

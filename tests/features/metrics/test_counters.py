@@ -112,14 +112,14 @@ def test_memory_is_bounded_and_the_oldest_goes() -> None:
     latched.take(b, 2, 0.0)
     latched.take(a, 3, 0.0)
     latched.take(c, 4, 0.0)  # b goes
-    assert set(latched.state()) == {a, c}
+    assert set(latched.save()) == {a, c}
     assert latched.take(b, 5, 79.0) is None  # first of its series, as far as anybody knows
 
 
 def test_what_was_saved_goes_on() -> None:
     latched, other = Latched(), Latched()
     latched.take(XID, 1, 0.0)
-    other.restore(latched.state())
+    other.restore(latched.save())
     assert other.take(XID, 2, 79.0) == latched.take(XID, 2, 79.0)
 
 

@@ -23,6 +23,7 @@ UNITS = {
     "nic": ("nic_sent_bytes_total", False),
     "net": ("net_sent_bytes_total", False),
     "cpu": ("node_cpu_seconds_total", False),
+    "disk": ("node_disk_written_bytes_total", False),
 }
 
 
@@ -61,6 +62,12 @@ WAITS = {"util": 1.0, "power": 130.0, "nic": 0.0, "cpu": 35.0}
         ({"tensor": 0.0}, {"tensor": 0.4}, Health.UNHEALTHY),
         ({"tensor": 0.35}, {"tensor": 0.4}, Health.HEALTHY),
         ({**WAITS, "nic": 1.5e10}, TRAINS, Health.UNKNOWN),  # a checkpoint goes over the network
+        ({**WAITS, "nic": 1e9}, TRAINS, Health.UNKNOWN),  # a little of it, but not nothing
+        ({**WAITS, "net": 1e9}, TRAINS, Health.UNKNOWN),  # or over another one
+        ({**WAITS, "net": 1e9}, {**TRAINS, "net": 9e8}, Health.UNHEALTHY),  # which is always busy
+        ({**WAITS, "disk": 5e8}, TRAINS, Health.UNKNOWN),  # or to a disk of the node
+        ({**WAITS, "disk": 1e5}, TRAINS, Health.UNHEALTHY),  # where logs go
+        ({"nic": 0.0, "cpu": 0.1, "disk": 5e8}, TRAINS, Health.UNKNOWN),
         ({"nic": 0.0, "cpu": 0.1}, TRAINS, Health.UNHEALTHY),
         ({"nic": 0.0, "cpu": 30.0}, TRAINS, Health.UNKNOWN),
         ({"nic": 0.0}, TRAINS, Health.UNKNOWN),
@@ -102,6 +109,7 @@ def test_the_first_value_may_still_be_of_the_last_step() -> None:
     window = {series("power"): [(1, 600.0), (16 * SECOND, 90.0), (31 * SECOND, 90.0)]}
     answer = stalled_signal(window, {series("power"): 600.0}, since=0, now=40 * SECOND)
     assert answer.health is Health.UNHEALTHY
+    assert (answer.since, answer.until) == (16 * SECOND, 31 * SECOND)
 
 
 @pytest.mark.parametrize(

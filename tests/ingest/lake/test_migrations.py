@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from old_lakes import first_scheduler_event, land_by_hand, second_scheduler_event
+from old_lakes import first_sample, first_scheduler_event, land_by_hand, second_scheduler_event
 from relume.errors import Permanent
-from relume.events import SchedulerEvent, Tick
+from relume.events import Sample, SchedulerEvent, Tick
 from relume.ingest.lake import CorruptSegmentError, LakeReader, LakeWriter, NewerSegmentError
 from relume.ingest.lake.frames import scan
 from relume.ingest.lake.migrations import MIGRATIONS, migrated
@@ -49,6 +49,21 @@ def test_every_older_version_has_a_way_to_the_present_one() -> None:
 def test_an_old_segment_is_read_as_the_events_of_today(mixed: Path) -> None:
     assert list(LakeReader(mixed).landings()) == [OLD, NEW]
     assert list(LakeReader(mixed).landings_about({OLD.attempt})) == [OLD]
+
+
+def test_a_sample_of_before_devices_is_read_without_one(tmp_path: Path) -> None:
+    land_by_hand(tmp_path, "sample", first_sample(0))
+    with LakeWriter(tmp_path) as lake:
+        new = Sample(source="x", metric="nic_state_code", value=4.0, device="mlx5_0/1")
+        lake.append([new])
+        lake.commit()
+    old = Sample(
+        source="dcgm", cluster="lab", metric="gpu_power_watts", value=99.5, node="n1", gpu="3"
+    )
+    assert list(LakeReader(tmp_path).landings()) == [old, new]
+    with connect(tmp_path) as connection:
+        devices = connection.sql("SELECT device FROM sample ORDER BY ALL").fetchall()
+    assert devices == [("mlx5_0/1",), (None,)]
 
 
 def test_a_migrated_table_is_of_the_present_schema() -> None:

@@ -222,12 +222,12 @@ def test_memory_is_bounded() -> None:
         names = [f"x{at}-{number}" for number in range(10)]
         detector.update(scrape(at, lambda *_: True, names))
         detector.advance(at * SECOND)
-    assert len(detector.state()) < 20_000
+    assert len(detector.save()) < 20_000
     future = Sample(source="x", metric=NODE, value=1.0, node="n1", event_time=1)
     for at in range(10_000):
         detector.update([Sample(source="x", metric=NODE, value=1.0, node="n1",
                                 event_time=10**15 + at)])  # fmt: skip
-    assert len(detector.state()) < 100_000
+    assert len(detector.save()) < 100_000
     detector.update([future])
 
 
@@ -258,7 +258,7 @@ def replayed(scrapes: Sequence[Sequence[Sample]], *, cut: int = 1, shuffle: bool
             detector.update(taken[start : start + cut])
         found += detector.advance(number * SCRAPE * SECOND)
         if number == save:
-            state, detector = detector.state(), AbsenceDetector()
+            state, detector = detector.save(), AbsenceDetector()
             detector.restore(state)
     return found
 

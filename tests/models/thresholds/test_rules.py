@@ -146,7 +146,7 @@ def test_what_was_saved_goes_on(points: list[tuple[int, float]], cut: int, of: O
     whole, first, second = (ThresholdJudge([which]) for _ in range(3))
     expected = [one for at, value in points for one in whole.take(sample(which, at, value))]
     found = [one for at, value in points[:cut] for one in first.take(sample(which, at, value))]
-    second.restore(first.state())
+    second.restore(first.save())
     found += [one for at, value in points[cut:] for one in second.take(sample(which, at, value))]
     assert found == expected
     with pytest.raises(InputError, match="state of metric rules"):
