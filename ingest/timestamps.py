@@ -16,7 +16,7 @@ _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
-_EPOCH = re.compile(r"(1\d{9})\.(\d{1,9})")
+_EPOCH = re.compile(r"(1\d{9})(?:\.(\d{1,9})|((?:\d{3}){1,3}))?")  # journald and zap: no point
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
 FORMS = tuple(
     re.compile(form, re.ASCII)
@@ -25,6 +25,7 @@ FORMS = tuple(
         rf"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}}|\d\d) {_CLOCK}",
         rf"\w{{3}} (?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})",
         rf"(?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) (?:(?P<year>\d{{4}}) )?{_CLOCK}",
+        rf"(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{{4}}) {_CLOCK}",
         rf"(?P<month>\d\d)[-/](?P<day>\d\d) {_CLOCK}",
         # glog and c10: the month without a leading zero
         rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}",
@@ -84,7 +85,7 @@ class Clock:
         With `remember` off the date is not kept for the clocks without a year that come later.
         """
         if found := _EPOCH.fullmatch(text):
-            return int(found[1]) * SECOND_MICROS + _micros(found[2])
+            return int(found[1]) * SECOND_MICROS + _micros(found[2] or found[3])
         for form in FORMS:
             if found := form.fullmatch(text):
                 fields = found.groupdict()

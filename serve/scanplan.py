@@ -9,7 +9,7 @@ from typing import NamedTuple
 from relume.features.progress.formats import ProgressFormat
 from relume.features.progress.markers import MARKER_LOCATE
 from relume.features.progress.parse import LOCATE
-from relume.models.diagnosis.places import PLACE_PATTERNS
+from relume.models.ranks.reading import RANK_PATTERNS
 from relume.models.signatures.engine import Engine
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
@@ -56,7 +56,7 @@ class ScanPlan:
 def make_plan(catalogue: Catalogue, user_formats: Sequence[ProgressFormat] = ()) -> ScanPlan:
     """Lay out the combined pattern list of a catalogue and the site's own progress formats."""
     user = [(pattern, form) for form in user_formats for pattern in form.locate]
-    lists = (catalogue.patterns, tuple(p for p, _ in user), LOCATE, MARKER_LOCATE, PLACE_PATTERNS)
+    lists = (catalogue.patterns, tuple(p for p, _ in user), LOCATE, MARKER_LOCATE, RANK_PATTERNS)
     return ScanPlan(
         patterns=tuple(pattern for patterns in lists for pattern in patterns),
         sections=tuple((section, i) for section, ps in enumerate(lists) for i in range(len(ps))),

@@ -67,7 +67,7 @@ def load(data: Path) -> list[Recording]:
         When the recordings aren't there.
     """
     analyzer = Analyzer()
-    found = []
+    found: list[Recording] = []
     for log in healthy.load(data).logs:
         if log.lines is None:
             paces = [one for one in _paces(analyzer, log.path) if len(one[1]) >= LEAST]

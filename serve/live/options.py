@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from relume.advice import Mode
+from relume.advice import Mode, Operation
 from relume.models.hang.settings import HangSettings
 from relume.models.policy.view import Policy
 from relume.models.straggler.settings import StragglerSettings
@@ -58,6 +58,7 @@ class RunnerOptions:
                     exclusion_cap=policy.exclusion_cap,
                     hold_seconds=policy.hold_seconds,
                     advice_seconds=policy.advice_seconds,
+                    numeric=Operation(policy.numeric.upper()),
                 ),
                 diagnosis=diagnosis_of(settings),
                 hang=hang_of(settings),

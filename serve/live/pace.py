@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from relume.advice import Operation
 from relume.models.straggler.settings import StragglerSettings
+from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.verdict import Kind, Locator, Retry, Verdict
 
@@ -119,7 +120,7 @@ class Pace:
             rule=SLOW_STEPS_RULE if is_sure else SUSPECTED_SLOW_STEPS_RULE,
             exclude_nodes=(),
             missing_evidence=(*verdict.missing_evidence, *missing),
-            why=(*verdict.why, slow.reason, *answer.why),
+            reasons=(*verdict.reasons, *(_reason(words) for words in (slow.reason, *answer.why))),
         )
 
     def _parts(self) -> tuple[StragglerDetector, RankBook]:
@@ -131,6 +132,10 @@ class Pace:
             self._detector = StragglerDetector(self._settings, self._attempt)
             self._book = RankBook()
         return self._detector, self._book
+
+
+def _reason(words: str) -> Reason:
+    return Reason(ReasonCode.SLOW_STEPS, detail=words)
 
 
 def _told_as(slow: Slowdown) -> tuple[int, int]:

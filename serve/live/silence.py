@@ -12,6 +12,7 @@ from relume.models.hang.detector import HangDetection, HangDetector, Level
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
 from relume.models.policy.decide import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
+from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.verdict import Domain, Kind, Retry, Verdict
 
@@ -115,7 +116,7 @@ class Silence:
             retry=Retry.YES,
             rule=CONFIRMED_HANG_RULE,
             confidence=_HANG_CONFIDENCE,
-            why=(*verdict.why, found.reason),
+            reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=found.reason)),
         )
 
     def suspicion(self, verdict: Verdict) -> Verdict | None:
@@ -128,7 +129,7 @@ class Silence:
             verdict,
             rule=SUSPECTED_HANG_RULE,
             confidence=_SUSPICION_CONFIDENCE,
-            why=(*verdict.why, found.reason),
+            reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=found.reason)),
         )
 
 

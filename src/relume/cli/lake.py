@@ -123,6 +123,7 @@ def import_(
     from relume.ingest.lake import LakeWriter
     from relume.ingest.lake.about import note_about
     from relume.ingest.skips import SkipCounts
+    from relume.serve.healthy import learning
 
     settings = load_config(config).settings
     cluster, names = settings.cluster, load_names_of(settings)
@@ -152,7 +153,9 @@ def import_(
         for fact in facts:
             note_about(writer, fact)
         remembered = asked.units(writer.positions) if asked is not None else ()
-        report = import_units(writer, chain(units(left_out), remembered), advance=advance)
+        sought = chain(units(left_out), remembered)
+        with learning(lake) as learner:
+            report = import_units(writer, sought, advance=advance, landed=learner.take)
     report.skipped.merge(left_out)
     _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)
     if report.refused:

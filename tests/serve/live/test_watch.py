@@ -240,8 +240,7 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
     story.pass_time(60)
-    assert [a.exclude_nodes for a in story.advice] == [(), ()]
-    assert story.advice[-1].operation is Operation.RESTART
+    assert story.advice == []  # it is nobody of this run: set aside, and the job goes on
 
 
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
@@ -504,3 +503,18 @@ def test_a_detector_that_fails_costs_a_job_no_advice(monkeypatch: pytest.MonkeyP
     story.watch.note_landed()
     story.pass_time(30)
     assert [one.operation.value for one in decided(story)][-1:] == ["RESTART"]
+
+
+def test_lines_of_a_running_attempt_are_looked_for_only_when_somebody_asks() -> None:
+    story = Story()
+    story.train(30)
+    story.say("vault: seal 4 is broken, nobody may go on")
+    story.pass_time(400)
+    verdict, shown = story.watch.verdict, story.watch.shown_verdict()
+    assert verdict is not None
+    assert shown is not None
+    assert (verdict.kind, verdict.unrecognised) == (Kind.HANG, ())
+    assert [line.text for line in shown.unrecognised] == [
+        "vault: seal 4 is broken, nobody may go on"
+    ]
+    assert Story().watch.shown_verdict() is None
