@@ -17,9 +17,9 @@ def read_wishes(comment: str | None) -> JobWishes:
 
     Examples
     --------
-    >>> read_wishes('{"relume": {"max_restarts": 1, "exclude": false}}')
-    JobWishes(max_restarts=1, exclude=False, stop_on_repeat=True, restart_on_time_limit=False,
-    requests=())
+    >>> wishes = read_wishes('{"relume": {"max_restarts": 1, "exclude": false}}')
+    >>> wishes.max_restarts, wishes.exclude, wishes.stop_on_repeat
+    (1, False, True)
     >>> read_wishes('{"relume": {"capture": ["py_spy"], "checkpoint_signal": "USR1"}}').requests
     (<RequestKind.SIGNAL: 'signal'>, <RequestKind.PY_SPY: 'py_spy'>)
     >>> read_wishes('{"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 2}}').max_restarts

@@ -398,7 +398,7 @@ def test_a_hang_of_unknown_cause_shows_lines_with_its_finding(tmp_path: Path) ->
             tmp_path, entry(files=(log,), state="RUNNING", start=START, end=START + 980 * SECOND)
         )
     )
-    verdict = one.findings[0].verdict
+    verdict = one.decisions[0].verdict
     assert verdict is not None
     assert verdict.kind is Kind.HANG
     assert verdict.unrecognised[0].text == seal

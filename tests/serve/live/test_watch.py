@@ -240,7 +240,9 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
     story.pass_time(60)
-    assert story.advice == []  # it is nobody of this run: set aside, and the job goes on
+    # It is nobody of this run: set aside. The silence is watched as any is, and nothing more.
+    assert decided(story) == []
+    assert {(one.operation, one.exclude_nodes) for one in story.advice} == {(Operation.OBSERVE, ())}
 
 
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
