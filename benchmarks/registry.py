@@ -122,6 +122,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "streaming",
+        "each streaming model beside the baseline that it has to beat: node health, stale "
+        "calibrations, which suspicions are right",
+        "none (takes some minutes)",
+        "relume.benchmarks.streaming.bench",
+        has_quick=True,
+    ),
+    Bench(
         "nab",
         "general detectors on general series: NAB's score, and alarms on normal metrics; no bar",
         "folder with nab/ and exathlon/",
