@@ -78,6 +78,64 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "baselines",
+        "points per CPU-second of the online baselines, beside river's own",
+        "none",
+        "relume.benchmarks.baselines",
+    ),
+    Bench(
+        "straggler",
+        "slow steps put into recorded paces: how soon they are found; false alarms in quiet "
+        "job-days; who is blamed in recorded slow jobs",
+        "folder with mlperf-training-v2.1/, bigscience/, bytedance-straggler/ and alibaba-gpu/",
+        "relume.benchmarks.straggler.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "node-or-job",
+        "who is blamed for made-up slow jobs in a published mix of causes, and how many nodes "
+        "would be left out for nothing (simulated; takes five minutes)",
+        "none",
+        "relume.benchmarks.straggler.node_or_job",
+        has_quick=True,
+    ),
+    Bench(
+        "hang",
+        "recorded runs that fall silent at known lines, at many paces: how soon that is found",
+        "folder with mlperf-training-v2.1/",
+        "relume.benchmarks.hang.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "false-alarms",
+        "alarms in thousands of made-up job-days in which nothing is wrong, in five regimes",
+        "none (takes ten minutes)",
+        "relume.benchmarks.false_alarms.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "peers",
+        "delay and false alarms of ours and of what others do about silences and slow steps, on "
+        "the same job-days",
+        "none (takes some minutes)",
+        "relume.benchmarks.peers.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "streaming",
+        "each streaming model beside the baseline that it has to beat: node health, stale "
+        "calibrations, which suspicions are right",
+        "none (takes some minutes)",
+        "relume.benchmarks.streaming.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "nab",
+        "general detectors on general series: NAB's score, and alarms on normal metrics; no bar",
+        "folder with nab/ and exathlon/",
+        "relume.benchmarks.nab.bench",
+    ),
+    Bench(
         "error-heavy",
         "generated error lines that no rule knows: templates mined and lines diagnosed per "
         "CPU-second",

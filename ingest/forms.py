@@ -6,6 +6,7 @@ import re
 from itertools import islice
 
 from relume.ingest.accounting.read import is_sacct
+from relume.ingest.metrics.telling import is_answer, is_exposition
 from relume.ingest.nodes.documents import is_nodes
 from relume.ingest.nodes.sinfo import is_node_history, is_sinfo
 from relume.slurm.paths import is_job_output
@@ -19,6 +20,10 @@ SINFO_JSON = "sinfo-json"
 NODE_HISTORY = "sacctmgr"
 NODE_FORMS = frozenset({SINFO, SINFO_JSON, NODE_HISTORY})
 """What Slurm says of nodes: the log of nobody."""
+METRICS_TEXT = "metrics"
+METRICS_JSON = "metrics-json"
+METRIC_FORMS = frozenset({METRICS_TEXT, METRICS_JSON})
+"""Scrapes, and answers of Prometheus: the log of nobody either."""
 
 _LINES_TOLD_BY = 200
 """First lines that tell what a file is: more cost time in folders of thousands of rank files."""
@@ -60,15 +65,17 @@ _NO_LOGS = (
     (is_node_history, NODE_HISTORY),
     (is_sinfo, SINFO),
     (is_nodes, SINFO_JSON),
+    (is_answer, METRICS_JSON),
+    (is_exposition, METRICS_TEXT),
 )
 
 
 def form_of(start: bytes) -> str:
     r"""Tell what a file is by its first bytes.
 
-    ``stdout``, ``kernel``, ``slurmctld``, ``sacct`` or one of `NODE_FORMS`. The system log of a
-    node counts as its kernel log. Where less than half of the lines say something else, it is a
-    job's; a table of nodes among other lines is, too.
+    ``stdout``, ``kernel``, ``slurmctld``, ``sacct``, one of `NODE_FORMS` or of `METRIC_FORMS`. The
+    system log of a node counts as its kernel log. Where less than half of the lines say something
+    else, it is a job's; a table of nodes among other lines is, too.
 
     >>> form_of(b"[  12.345678] NVRM: loading\n[  12.345679] usb 1-1: new device\n")
     'kernel'

@@ -11,6 +11,7 @@ from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
 from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
+from relume.features.progress.present import entered_phase, last_shown_step
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -24,6 +25,8 @@ from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.diagnosis.unexplained import has_open_end
 from relume.models.signatures.hit import Hit
+from relume.models.straggler.reading import step_time
+from relume.models.straggler.steps import Printer, StepTime
 from relume.models.templates.history import TemplateHistory
 from relume.models.templates.shapes import Shape
 from relume.serve.kept import KeptLines, Span
@@ -40,7 +43,7 @@ class AttemptAnalysis:
     What it says depends on the lines fed only: neither on how they were cut into blocks, nor on
     whether a verdict was asked for in between. Holds bounded state: an episode, a progress tracker
     and the ends of the logs. `new_steps` counts the lines that showed a new step; `first_step` and
-    `last_step` are null without a number.
+    `last_step` are null without a number. `framework` is the format of the first of them.
     """
 
     def __init__(
@@ -61,7 +64,9 @@ class AttemptAnalysis:
         self._unmatched = Unmatched(self._kept, self._tails, scanner, history)
         self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
+        self._steps: list[tuple[Printer, StepTime]] | None = None
         self.new_steps = 0
+        self.framework: str | None = None
         self.first_step: int | None = None
         self.last_step: int | None = None
 
@@ -88,9 +93,14 @@ class AttemptAnalysis:
         self._kept.add(block, steps)
 
     @property
-    def open_phase(self) -> Phase | None:
-        """The phase with legal pauses (evaluation, checkpoint) that goes on, null for none."""
-        return self._tracker.open_phase
+    def entered_phase(self) -> Phase | None:
+        """The phase with legal silences that the job is in by its own words, null for none."""
+        return entered_phase(self._tracker)
+
+    @property
+    def shown_step(self) -> int | None:
+        """The number of the newest step, as printed; null where none is."""
+        return last_shown_step(self._tracker)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says of this attempt."""
@@ -182,6 +192,14 @@ class AttemptAnalysis:
                 tracker.note_work(work)
         return tracker
 
+    def step_times(self) -> list[tuple[Printer, StepTime]]:
+        """Return the step times of what was fed since the last call; they are kept from the first.
+
+        Ask after each block: they are not bounded otherwise.
+        """
+        steps, self._steps = self._steps or [], []
+        return steps
+
     def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
         located = self._plan.split(patterns)
@@ -231,7 +249,18 @@ class AttemptAnalysis:
         )
         if advanced:
             self._episode.note_advance(line)
+            self.framework = self.framework or point.format
             self._note_step(point.step)
+            self._note_pace(line)
+
+    def _note_pace(self, line: LogLine) -> None:
+        measured = self._tracker.measured
+        if self._steps is None or measured is None:
+            return
+        step = step_time(*measured, line.event_time)
+        if step is not None:
+            rank = line.rank if line.rank is not None else line.task
+            self._steps.append((Printer(measured[0].format, line.file, rank), step))
 
     def _note_step(self, step: int | None) -> None:
         self.new_steps += 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from relume.errors import RuleError, all_of
 from relume.features.progress.user import user_format
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
+from relume.models.thresholds.checks import check_metric_rules, describe_metric_failure
+from relume.models.thresholds.loader import read_metric_rules
+from relume.models.thresholds.rule import MetricRule
 from relume.serve.databases import DatabaseFolder, cache_folder
 from relume.serve.healthy import load_history
 from relume.serve.offline import Analyzer
@@ -60,6 +64,22 @@ def load_rules(settings: Settings, rules: Sequence[Path] = ()) -> Catalogue:
         [*map(Path, settings.rules.folders), *rules],
         parse_line=lambda text: parser.parse(text, 0, 0),
     )
+
+
+def load_metric_rules(settings: Settings, rules: Sequence[Path] = ()) -> list[MetricRule]:
+    """Load the metric rules of the configured folders, and of `rules`.
+
+    Raises
+    ------
+    RuleError
+        That lists everything that is wrong with them, their samples too.
+    """
+    found, errors = read_metric_rules([*map(Path, settings.rules.folders), *rules])
+    failures = check_metric_rules(found).failures
+    errors += [RuleError(describe_metric_failure(failure)) for failure in failures]
+    if errors:
+        raise all_of(errors, "in metric rules")
+    return found
 
 
 def diagnosis_of(settings: Settings) -> DiagnosisSettings:

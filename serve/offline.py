@@ -15,7 +15,7 @@ from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, 
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.dumps.documents import HostileDumpError
 from relume.ingest.dumps.read import read_dumps
-from relume.ingest.forms import NODE_FORMS, form_of
+from relume.ingest.forms import METRIC_FORMS, NODE_FORMS, form_of
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
@@ -126,6 +126,8 @@ class Analyzer:
         for source in attempt.files:
             if source.form in NODE_FORMS:
                 skipped.add("node_file", file=source.path)
+            elif source.form in METRIC_FORMS:
+                skipped.add("metrics_file", file=source.path)
             elif source.form != SACCT:
                 logs.append(source)
         names = [str(source.path) for source in (*logs, *attempt.dumps)]

@@ -10,6 +10,7 @@ from relume.benchmarks.loop.asked import Asked
 from relume.benchmarks.loop.training import Fault, History, Plan
 from relume.benchmarks.loop.watch import Seen, attempt_of
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.models.policy.decide import SUSPECTED_HANG_RULE
 
 NEVER_SECONDS = 3600.0
 """What a time that never came counts as in a median: longer than any job of the bench."""
@@ -141,7 +142,12 @@ class Record:
         )
 
     def _about(self, attempt: int) -> list[Seen]:
-        return [one for one in self.advice if attempt_of(one).restart_count == attempt]
+        """What was decided about an attempt; that it was silent for a while is no decision."""
+        return [
+            one
+            for one in self.advice
+            if attempt_of(one).restart_count == attempt and one.advice.rule != SUSPECTED_HANG_RULE
+        ]
 
 
 def seconds_of(recoveries: Iterable[Recovery], name: str) -> list[float]:

@@ -132,6 +132,11 @@ class Series:
     _opening_confirmed: bool = False
     """Whether the second line was compared with the mean too: the first can end a catching-up."""
 
+    def measured(self, line: int) -> tuple[Series, Sample] | None:
+        """Return the stretch that the point of `line` closed, null when it closed none."""
+        last = self.kept.last()
+        return (self, last) if last is not None and last.line == line and last.steps else None
+
     def disturb(self) -> None:
         """Note that something else than training lies between the last step and the next."""
         self._disturbed = True

@@ -9,7 +9,7 @@ from typing import Final
 from relume.features.progress.markers import Marker, MarkerKind, Phase
 from relume.features.progress.numerics import Numerics, Place
 from relume.features.progress.point import ProgressPoint
-from relume.features.progress.series import Series
+from relume.features.progress.series import Sample, Series
 
 MAX_SERIES: Final = 64
 """Printers followed at once; the one silent for longest goes first."""
@@ -66,6 +66,8 @@ class ProgressTracker:
     """When other work than steps was last seen since: counters of an evaluation, of an upload."""
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
     """Microseconds between progress lines with clocks."""
+    measured: tuple[Series, Sample] | None = None
+    """The stretch that the last point closed, and whose it is; null when it closed none."""
     _series: dict[_Key, Series] = field(default_factory=dict)
     _epochs: dict[_Key, Series] = field(default_factory=dict)
     _clocks: dict[str, int] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class ProgressTracker:
         is_new = series is not None and series.advance(
             point, line=line, file=file, event_time=event_time
         )
+        self.measured = None if series is None or not is_new else series.measured(line)
         if point.is_bar and point.step == 0:
             self._note_start(place, point.phase)
             is_new = counts = False

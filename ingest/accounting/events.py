@@ -128,6 +128,7 @@ def _event(
         comment=row.comment,
         user=row.user,
         num_nodes=row.num_nodes,
+        name=row.name,
     )
 
 

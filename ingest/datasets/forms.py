@@ -72,6 +72,7 @@ class AttemptForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     user: str | None = None
     nodes: list[str] = []
     num_nodes: int | None = None
+    job_name: str | None = None
     start: str | None = None
     end: str | None = None
     state: str | None = None
@@ -91,6 +92,7 @@ _SAME = (
     "run",
     "user",
     "num_nodes",
+    "job_name",
     "state",
     "exit_code",
     "signal",

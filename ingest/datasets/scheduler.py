@@ -40,6 +40,7 @@ def scheduler_event(
         comment=comment_of(entry),
         user=entry.user,
         num_nodes=entry.size,
+        name=entry.job_name,
     )
 
 

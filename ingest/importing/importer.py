@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from relume.errors import InputError
+from relume.errors import InputError, UnreachableError
 from relume.ingest.importing.position import PREFIX, UnitPosition
 from relume.ingest.importing.prepared import PreparedUnit, prepared
 from relume.ingest.importing.steps import steps
@@ -84,6 +84,8 @@ def import_units(
         When the lake is that of a live service.
     LakeWriteError
         When the disk failed.
+    UnreachableError
+        When a server that units are read from doesn't answer; what was read by then has landed.
     """
     positions = lake.positions
     if not positions.keys().isdisjoint((JUDGE, BORN)):
@@ -94,8 +96,12 @@ def import_units(
             hint="the service would take old failures for new ones; name another folder",
         )
     run = _Import(lake, positions, commit_bytes, advance, landed)
-    for unit in units:
-        run.take(unit)
+    try:
+        for unit in units:
+            run.take(unit)
+    except UnreachableError:
+        run.commit()  # what was read by then needn't be asked for again
+        raise
     run.commit()
     return run.report
 

@@ -11,22 +11,25 @@ from relume.errors import InputError
 from relume.identity import AttemptId
 from relume.ingest.attempts import find_attempts
 from relume.ingest.datasets import Dataset, is_dataset, read_dataset
-from relume.ingest.forms import NODE_FORMS, SACCT, SLURMCTLD
+from relume.ingest.forms import METRIC_FORMS, NODE_FORMS, SACCT, SLURMCTLD
 from relume.ingest.importing.events import accounting_part, events_part, holds_events
+from relume.ingest.importing.metrics import metrics_part
 from relume.ingest.importing.nodes import daemon_part, nodes_part
 from relume.ingest.importing.scheduler import ended, started
 from relume.ingest.importing.unit import EventsPart, LogPart, Part, Unit
 from relume.ingest.lake.about import ORIGIN, ZONE
+from relume.ingest.metrics.raw import Naming
 from relume.ingest.opening import STDIN, is_special
 from relume.ingest.skips import SkipCounts
 
 
-def units_of(
+def units_of(  # noqa: PLR0913 - what is known of the files, each by its name
     paths: Sequence[Path | str],
     *,
     attempt: str | None = None,
     cluster: str = "local",
     zone: str = "UTC",
+    naming: Naming | None = None,
     skipped: SkipCounts | None = None,
 ) -> Iterator[Unit]:
     """Yield the units of the sources, in their order.
@@ -35,13 +38,16 @@ def units_of(
     ----------
     paths
         Data set folders, files of events, accounting (`sacct -P`), what Slurm says of nodes
-        (`sinfo`, `sacctmgr show event -P`), log files, folders of logs.
+        (`sinfo`, `sacctmgr show event -P`), scrapes and answers of Prometheus, log files, folders
+        of logs.
     attempt
         Whose logs they are; null when nobody knows. A data set says it itself.
     cluster
         Of logs that belong to no attempt, and of tables that don't say it.
     zone
         IANA name of the zone of the times in tables and in the logs of Slurm's daemons.
+    naming
+        What series of scrapes and of answers are to Relume; null refuses such files.
     skipped
         Where files of folders that are no logs are counted.
 
@@ -56,7 +62,7 @@ def units_of(
     for path in paths:
         _require_lasting(path)
         if not is_dataset(Path(path)):
-            found = _Found(attempt, cluster, zone)
+            found = _Found(attempt, cluster, zone, naming)
             yield from found.units(Path(path), skipped)
         elif attempt is None:
             yield from dataset_units(read_dataset(path))
@@ -121,6 +127,7 @@ class _Found:
     attempt: str | None
     cluster: str
     zone: str
+    naming: Naming | None
 
     def units(self, path: Path, skipped: SkipCounts | None) -> Iterator[Unit]:
         if path.is_file() and holds_events(path):
@@ -141,8 +148,17 @@ class _Found:
         if form in NODE_FORMS:
             table = nodes_part(path, form, self.cluster, self.zone)
             return self._of_events(form, path, table)
+        if form in METRIC_FORMS:
+            return self._of_events(form, path, self._metrics(path, form))
         part = LogPart(path=path, stream=form, attempt=self.attempt, cluster=self.cluster)
         return _log_unit(part, self.zone)
+
+    def _metrics(self, path: Path, form: str) -> EventsPart:
+        if self.naming is None:
+            raise InputError(
+                f"import of {path}", found="metrics", expected="logs, tables, files of events"
+            )
+        return metrics_part(path, form, self.naming, self.cluster)
 
     def _of_events(self, what: str, path: Path, part: EventsPart) -> Unit:
         facts = repr((what, self.cluster, self.zone))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from relume.errors import InputError
-from relume.events import Event, SchedulerEvent
+from relume.events import Event, Sample, SchedulerEvent
 from relume.ingest.lake.errors import NewerSegmentError
 from relume.schemas import SCHEMAS, name_of, present_version, version_text
 
@@ -28,8 +28,22 @@ def _with_limits(table: pa.Table) -> pa.Table:
     )
 
 
+def _with_name(table: pa.Table) -> pa.Table:
+    """Version 3 of SchedulerEvent: the job's name."""
+    return with_columns(table, SchedulerEvent, "name")
+
+
+def _with_device(table: pa.Table) -> pa.Table:
+    """Version 2 of Sample: which NIC, interface or other part of the node a series is of."""
+    return with_columns(table, Sample, "device")
+
+
 MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
-    {(SchedulerEvent, 1): _with_limits}
+    {
+        (SchedulerEvent, 1): _with_limits,
+        (SchedulerEvent, 2): _with_name,
+        (Sample, 1): _with_device,
+    }
 )
 """How to come from a version of an event to the next one."""
 

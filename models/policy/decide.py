@@ -17,6 +17,8 @@ from relume.verdict import Domain, Kind, Retry
 
 _NOT_FAILURES = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED"})
 """Ends that are no failures: the scheduler's or a person's decision, or success."""
+SUSPECTED_HANG_RULE = "suspicious_gap"
+"""Rule of the hang detector for silences that only deserve a closer look."""
 CONFIRMED_HANG_RULE = "actionable_gap"
 """Rule of the hang detector whose verdicts are confirmed by time or a second signal."""
 _SLURM_REQUEUES = frozenset({"NODE_FAIL"})
@@ -27,6 +29,8 @@ def decide(view: PolicyView, policy: Policy) -> Decision:
     """Decide what should happen to the attempt of `view`. Pure and total: it never raises."""
     budget = _budget(view, policy)
     decision = _first_rule(view, policy, budget)
+    if decision.rule in _SILENCES:  # stacks are gone once a collective has timed out
+        decision = replace(decision, requests=view.wishes.requests)
     if decision.operation in {Operation.RESTART, Operation.RESTART_EXCLUDING}:
         decision = _guarded(view, policy, decision)
     seconds = policy.hold_seconds if decision.operation is Operation.HOLD else policy.advice_seconds
@@ -60,6 +64,7 @@ def _first_rule(view: PolicyView, policy: Policy, budget: Budget) -> Decision:
     raise AssertionError("the last rule always applies")
 
 
+_SILENCES = frozenset({"suspected_hang", "confirmed_hang", "unattributed_hang"})
 _Found = tuple[Operation, str, str] | None
 
 
@@ -90,6 +95,8 @@ def _nothing_seen(view: PolicyView, _: Policy) -> _Found:
     """Without a failure there is nothing to do, unless the scheduler says that there was one."""
     if view.verdict.kind in {Kind.CRASH, Kind.HANG}:
         return None
+    if view.verdict.rule == SUSPECTED_HANG_RULE:
+        return Operation.OBSERVE, "suspected_hang", "silent for longer than usual"
     if view.ended and view.scheduler_state == "FAILED":
         return Operation.RESTART, "unknown_exit", "it ended FAILED, the cause is unknown"
     return Operation.OBSERVE, "no_failure", f"the verdict is {view.verdict.kind}"

@@ -39,12 +39,17 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class JobWishes:
-    """What the job's comment asks for, already clamped by the site; nulls ask for nothing."""
+    """What the job's comment asks for, already clamped by the site; nulls ask for nothing.
+
+    `requests` is the evidence that may be collected of a silent job: what it doesn't name is never
+    asked for.
+    """
 
     max_restarts: int | None = None
     exclude: bool = True
     stop_on_repeat: bool = True
     restart_on_time_limit: bool = False
+    requests: tuple[RequestKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from relume.advice import RequestKind
 from relume.identity import read_comment
 from relume.models.policy.view import JobWishes
 
@@ -16,8 +17,11 @@ def read_wishes(comment: str | None) -> JobWishes:
 
     Examples
     --------
-    >>> read_wishes('{"relume": {"max_restarts": 1, "exclude": false}}')
-    JobWishes(max_restarts=1, exclude=False, stop_on_repeat=True, restart_on_time_limit=False)
+    >>> wishes = read_wishes('{"relume": {"max_restarts": 1, "exclude": false}}')
+    >>> wishes.max_restarts, wishes.exclude, wishes.stop_on_repeat
+    (1, False, True)
+    >>> read_wishes('{"relume": {"capture": ["py_spy"], "checkpoint_signal": "USR1"}}').requests
+    (<RequestKind.SIGNAL: 'signal'>, <RequestKind.PY_SPY: 'py_spy'>)
     >>> read_wishes('{"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 2}}').max_restarts
     2
     """
@@ -32,7 +36,22 @@ def read_wishes(comment: str | None) -> JobWishes:
         exclude=_flag(section.get("exclude"), default=True),
         stop_on_repeat=_flag(section.get("stop_on_repeat"), default=True),
         restart_on_time_limit=_flag(section.get("restart_on_time_limit"), default=False),
+        requests=_requests(section),
     )
+
+
+def _requests(section: dict[str, object]) -> tuple[RequestKind, ...]:
+    """Return the evidence that the comment names, in the order of `RequestKind`."""
+    capture = section.get("capture")
+    named = set(filter(_is_text, capture)) if isinstance(capture, list) else set()
+    named.discard(RequestKind.SIGNAL.value)  # which one, only `checkpoint_signal` says
+    if section.get("checkpoint_signal"):
+        named.add(RequestKind.SIGNAL.value)
+    return tuple(kind for kind in RequestKind if kind.value in named)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _count(value: object) -> int | None:

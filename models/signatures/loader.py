@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from relume.models.signatures.checks import ParseLine
     from relume.models.signatures.rule import Signature
 
-__all__ = ["Catalogue", "load_catalogue", "read_rules"]
+__all__ = ["Catalogue", "load_catalogue", "read_rules", "read_tables"]
 
 PACKAGED = "<relume>/"
 """How the origin of a packaged rule begins, and no path does."""
 Source = TypeVar("Source", Path, "Traversable")
-_TOP_LEVEL = ("category", "signature")
+_TOP_LEVEL = ("category", "signature", "metric")
 _EXPECTED = "a file of rules (TOML), or a folder of them"
 _CHECK = "check --rules, and rules.folders in the configuration"
 _LIST = "`relume rules list` shows them"
@@ -98,6 +98,18 @@ def read_rules(
     return list(rules.values()), errors or list(_unknown_names(rules))
 
 
+def read_tables(site: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the files of a site that can be read, with their names: for rules of other kinds.
+
+    What can't be read `read_rules` tells of.
+    """
+    for item in _site_files(site):
+        if isinstance(item, Path):
+            table = _read_table(str(item), item, packaged=False)
+            if isinstance(table, dict):
+                yield str(item), table
+
+
 def _misplaced(rule: Signature, rules: Mapping[str, Signature]) -> RuleError | None:
     """Say why `rule` can't join `rules`: an id is used once, packaged rules go on purpose only."""
     first = rules.get(rule.id)
@@ -143,6 +155,14 @@ def _read_all(site: Iterable[Path], *, packaged: bool) -> Iterator[Signature | R
     if packaged:
         for item in _toml_files(files("relume.models.signatures") / "catalogue"):
             yield from _read_file(PACKAGED + item.name, item, packaged=True)
+    for found in _site_files(site):
+        if isinstance(found, RuleError):
+            yield found
+        else:
+            yield from _read_file(str(found), found, packaged=False)
+
+
+def _site_files(site: Iterable[Path]) -> Iterator[Path | RuleError]:
     seen: set[Path] = set()
     for path in site:
         try:
@@ -156,7 +176,7 @@ def _read_all(site: Iterable[Path], *, packaged: bool) -> Iterator[Signature | R
         for item in found:
             if item.resolve() not in seen:  # named by the configuration and on the command line
                 seen.add(item.resolve())
-                yield from _read_file(str(item), item, packaged=False)
+                yield item
 
 
 def _toml_files(folder: Source) -> list[Source]:
@@ -167,27 +187,27 @@ def _toml_files(folder: Source) -> list[Source]:
 def _read_file(
     label: str, source: Traversable, *, packaged: bool
 ) -> Iterator[Signature | RuleError]:
+    table = _read_table(label, source, packaged=packaged)
+    if isinstance(table, RuleError):
+        yield table
+        return
+    for number, entry in enumerate(table.get("signature", ()), start=1):
+        yield from _read_entry((label, number), entry, table["category"], packaged=packaged)
+
+
+def _read_table(label: str, source: Traversable, *, packaged: bool) -> dict[str, Any] | RuleError:
     try:
         kind = None if packaged else special_kind(Path(label))
         if kind is not None:
-            yield _unreadable(label, kind)
-            return
+            return _unreadable(label, kind)
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
-        yield _unreadable(label, error.strerror or str(error))
-        return
+        return _unreadable(label, error.strerror or str(error))
     except UnicodeDecodeError:
-        yield RuleError(f"{label}: not a TOML file", found="bytes that are no UTF-8")
-        return
+        return RuleError(f"{label}: not a TOML file", found="bytes that are no UTF-8")
     except (ValueError, RecursionError) as error:
-        yield RuleError(f"{label}: not a TOML file", found=str(error))
-        return
-    problem = _top_level_problem(label, table)
-    if problem:
-        yield problem
-        return
-    for number, entry in enumerate(table["signature"], start=1):
-        yield from _read_entry((label, number), entry, table["category"], packaged=packaged)
+        return RuleError(f"{label}: not a TOML file", found=str(error))
+    return _top_level_problem(label, table) or table
 
 
 def _unreadable(label: str, found: str) -> RuleError:
@@ -220,6 +240,7 @@ def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:
     if not isinstance(table.get("category"), str) or not table["category"].isidentifier():
         found = shown(table.get("category"))
         return RuleError(f"{source}: category", found=found, expected="a name such as 'cuda'")
-    if not isinstance(table.get("signature"), list) or not table["signature"]:
-        return RuleError(f"{source}: no rules", expected="[[signature]] tables")
+    entries = [table.get(key) for key in _TOP_LEVEL[1:] if key in table]
+    if not entries or not all(isinstance(entry, list) and entry for entry in entries):
+        return RuleError(f"{source}: no rules", expected="[[signature]] tables, or [[metric]] ones")
     return None

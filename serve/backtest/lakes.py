@@ -102,6 +102,7 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
         user=last.user,
         nodes=tuple(nodes),
         num_nodes=None if nodes else last.num_nodes,
+        job_name=last.name,
         start=next(iter(runs), None),
         end=over.event_time if over is not None else _recording_end(runs),
         state=None if state == UNKNOWN_STATE else state,

@@ -10,6 +10,7 @@ from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
+from relume.models.policy.decide import SUSPECTED_HANG_RULE
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
@@ -35,6 +36,11 @@ class Finding:
     advice: Advice
     verdict: Verdict | None
 
+    @property
+    def is_suspicion(self) -> bool:
+        """Whether it only asks for a closer look at a silence."""
+        return self.advice.rule == SUSPECTED_HANG_RULE
+
 
 @dataclass(slots=True)
 class Replayed:
@@ -49,6 +55,11 @@ class Replayed:
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
+
+    @property
+    def decisions(self) -> list[Finding]:
+        """The findings that claim something."""
+        return [one for one in self.findings if not one.is_suspicion]
 
     def missing(self, source: AttemptSource) -> tuple[str, ...]:
         """What of the attempt's logs could not be used, and why; known before the replay, or not.

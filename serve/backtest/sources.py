@@ -15,6 +15,7 @@ from relume.ingest.datasets.scheduler import comment_of
 from relume.ingest.forms import form_of_file
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
+from relume.models.family.attempt import FamilyKey
 from relume.serve.live.history import RunKey
 
 
@@ -81,7 +82,7 @@ class AttemptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """What is replayed together: the attempts of one run, and the logs of their nodes."""
+    """What is replayed together: attempts of one run or family, and the logs of their nodes."""
 
     name: str
     attempts: tuple[AttemptSource, ...]
@@ -152,11 +153,31 @@ def with_files(entry: AttemptEntry) -> AttemptSource:
 
 
 def grouped(entries: Iterable[AttemptEntry]) -> dict[RunKey, list[AttemptEntry]]:
-    """Return the attempts of each run, runs in the order in which they come first."""
-    runs: dict[RunKey, list[AttemptEntry]] = {}
+    """Return the attempts that are replayed together, by the first of their runs.
+
+    These are the attempts of a run, and those of a family, which teach each other: two of them are
+    judged as a service would have judged them only if what ended first comes first.
+    """
+    groups: dict[RunKey, list[AttemptEntry]] = {}
+    joined: dict[RunKey, RunKey] = {}
+    family_of: dict[FamilyKey, RunKey] = {}
+
+    def leader(run: RunKey) -> RunKey:
+        while joined[run] != run:
+            joined[run] = run = joined[joined[run]]
+        return run
+
     for entry in entries:
-        runs.setdefault(AttemptSource(entry=entry).run, []).append(entry)
-    return runs
+        run = AttemptSource(entry=entry).run
+        joined.setdefault(run, run)
+        groups.setdefault(leader(run), [])
+        family = FamilyKey(run.cluster, run.user, entry.job_name or run.name)
+        first, other = leader(family_of.setdefault(family, run)), leader(run)
+        if first != other:
+            groups[first] += groups.pop(other)
+            joined[other] = first
+        groups[first].append(entry)
+    return groups
 
 
 def unit_name(run: RunKey) -> str:

@@ -10,7 +10,8 @@ from typing import Self
 from sqlalchemy import URL, text
 
 from relume.advice import Advice, Reconciliation
-from relume.serve.ledger import attempts, cursors, decisions, leases
+from relume.models.family.attempt import AttemptGaps, FamilyKey
+from relume.serve.ledger import attempts, cursors, decisions, gaps, leases
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -243,6 +244,21 @@ class Ledger:
         """Return the milestones of an attempt in the order of their times."""
         with self._store.reading() as connection:
             return attempts.milestones(connection, attempt)
+
+    # --- families ---
+
+    def put_gaps(self, key: FamilyKey, left: AttemptGaps) -> None:
+        """Write what an attempt that is over leaves to its family."""
+        with self._store.writing() as connection:
+            gaps.put(connection, key.digest, left)
+
+    def gaps_before(self, key: FamilyKey, time: int) -> list[AttemptGaps]:
+        """Return the last members of a family that were known to be over before a time.
+
+        At most `relume.models.family.prior.MAX_MEMBERS`, the last one first.
+        """
+        with self._store.reading() as connection:
+            return gaps.before(connection, key.digest, time)
 
     # --- cursors ---
 

@@ -76,6 +76,17 @@ ATTEMPTS = Table(
     Index(None, "job_id", "first_submit_time", "restart_count"),
 )
 
+GAPS = Table(
+    "gaps",
+    METADATA,
+    Column("attempt", _NAME, primary_key=True),
+    Column("family", String(32), nullable=False),
+    Column("known_at", BigInteger, nullable=False),
+    Column("document", Text, nullable=False),
+    Index(None, "family", "known_at"),
+)
+"""Written when an attempt is over; those that begin later learn from it."""
+
 MILESTONES = Table(
     "milestones",
     METADATA,

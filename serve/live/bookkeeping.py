@@ -51,6 +51,7 @@ class Bookkeeper:
 
     def __post_init__(self) -> None:
         self.judge.recall = self._recall
+        self.judge.recall_gaps = self.ledger.gaps_before
         self.judge.retired = self._note_retired
         self.judge.is_done = self._is_done
         self.judge.__post_init__()
@@ -85,6 +86,8 @@ class Bookkeeper:
             record = self.ledger.get_attempt(name)
             if record is not None:
                 self.ledger.put_attempt(_with_logs(record, watch, self.landed_bytes(name)))
+            if watch.left is not None:
+                self.ledger.put_gaps(watch.family_key, watch.left)
             if name in self.retired:
                 self._note_progress(watch, now)  # it may have been seen and over in one moment
                 self._restored.discard(name)

@@ -176,6 +176,7 @@ class ClusterJobs:
                 signal=record.signal,
                 reason=record.reason,
                 user=record.user,
+                name=record.name,
                 comment=None if known.event is None else known.event.comment,
             )
         )
@@ -230,6 +231,7 @@ def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
         exclude_nodes=job.exclude_nodes,
         required_nodes=job.required_nodes,
         num_nodes=job.num_nodes,
+        name=job.name,
     )
 
 

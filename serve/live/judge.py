@@ -13,10 +13,12 @@ from relume.advice import Advice, Mode
 from relume.events import SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
+from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.models.templates.history import TemplateHistory
 from relume.serve.healthy import run_of
+from relume.serve.live.families import Families
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
@@ -48,6 +50,8 @@ class Judge:
     recall
         What is known of a run from before the first landing that this judge takes; nothing when it
         takes all of them.
+    recall_gaps
+        The same of a family: its attempts that were over before a time.
     retired
         Called with each attempt that isn't watched any more.
     history, teaches
@@ -62,12 +66,14 @@ class Judge:
     settings: WatchSettings = field(default_factory=WatchSettings)
     zone: str = "UTC"
     recall: Callable[[RunKey], Iterable[tuple[AttemptId, PastAttempt]]] = lambda _: ()
+    recall_gaps: Callable[[FamilyKey, int], Iterable[AttemptGaps]] = lambda _key, _time: ()
     retired: Callable[[AttemptWatch], None] = lambda _: None
     is_done: Callable[[str], bool] = lambda _: False
     history: TemplateHistory | None = None
     teaches: TemplateHistory | None = None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
+    _families: Families = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
     _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
@@ -76,6 +82,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self._histories = Histories(self.recall)
+        self._families = Families(self.recall_gaps)
 
     def take_all(self, landings: Iterable[Landing]) -> Iterator[Advice]:
         """Take landings in order and yield the Advice they lead to."""
@@ -182,6 +189,8 @@ class Judge:
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
+        if watch.left is None and (left := watch.note_over(self._now)) is not None:
+            self._families.put(watch.family_key, left)
         for batch in self._recent.of(new_nodes, self._now):
             self._feed(watch, batch)
         works = event.state not in _PAUSED
@@ -191,6 +200,7 @@ class Judge:
         attempt = AttemptId.parse(event.attempt)
         opt_in = read_comment(event.comment)
         run = RunKey(event.cluster, event.user, run_name(opt_in, attempt.job_key))
+        family = FamilyKey(event.cluster, event.user, event.name or run.name)
         for name in self._of_run.get(run, ()):  # those that are not retired yet
             earlier = self.watches[name]
             self._histories.put(run, earlier.attempt, earlier.outcome())
@@ -209,7 +219,9 @@ class Judge:
             history=self._histories.before(run, attempt),
             wishes=read_wishes(event.comment),
             settings=settings,
+            family=self._families.before(family, self._now, str(attempt.job_key)),
         )
+        watch.family_key = family
         watch.start(self._now if event.event_time is None else event.event_time)
         self.watches[event.attempt] = watch
         self._of_run.setdefault(run, set()).add(event.attempt)

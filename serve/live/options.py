@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relume.advice import Mode, Operation
-from relume.models.hang.gap import GapSettings
+from relume.models.hang.settings import HangSettings
 from relume.models.policy.view import Policy
+from relume.models.straggler.settings import StragglerSettings
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings
 from relume.settings import ClusterSettings, Settings
@@ -60,8 +61,24 @@ class RunnerOptions:
                     numeric=Operation(policy.numeric.upper()),
                 ),
                 diagnosis=diagnosis_of(settings),
-                gaps=GapSettings(actionable_seconds=serve.hang_seconds),
+                hang=hang_of(settings),
+                straggler=StragglerSettings(
+                    budget=settings.straggler.false_alarms_per_job_day,
+                    effect=settings.straggler.effect_ratio,
+                ),
+                suspects_stragglers=settings.straggler.suspicions,
                 mode=Mode(serve.mode),
                 settle_seconds=serve.settle_seconds,
             ),
         )
+
+
+def hang_of(settings: Settings) -> HangSettings:
+    """Return the thresholds of the hang detector that a configuration means."""
+    hang = settings.hang
+    return HangSettings.of_budget(
+        hang.false_alarms_per_job_day,
+        suspicion_seconds=hang.suspicion_seconds,
+        suspicions_per_day=hang.suspicions_per_day,
+        actionable_seconds=hang.actionable_seconds,
+    )

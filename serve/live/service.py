@@ -71,6 +71,7 @@ def run_service(settings: Settings) -> None:
         server = uvicorn.Server(
             uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
         )
+        threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
@@ -85,6 +86,16 @@ def run_service(settings: Settings) -> None:
             runner.stop(stop)
             thread.join()
             runner.close()
+
+
+def _warm_up() -> None:
+    """Load what judges the pace of jobs beside the start: the first step shouldn't wait for it."""
+    try:
+        from relume.models.straggler.stream import warm_up  # noqa: PLC0415 - numba takes a second
+
+        warm_up()
+    except Exception:
+        log.exception("the pace of jobs can't be judged")
 
 
 def _require(serve: ServeSettings) -> None:

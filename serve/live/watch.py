@@ -19,16 +19,22 @@ from relume.models.diagnosis.episode import (
     SchedulerFacts,
 )
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.hang.gap import GapDetector, GapSettings, HangDetection, Level
-from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
+from relume.models.family.attempt import AttemptGaps, FamilyKey
+from relume.models.family.prior import Family
+from relume.models.hang.settings import HangSettings
+from relume.models.hang.signs import Sign
+from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.straggler.settings import StragglerSettings
 from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.serve.live.naming import log_source
+from relume.serve.live.pace import Pace
+from relume.serve.live.silence import NO_CAPTURE, Silence
 from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
@@ -100,7 +106,9 @@ class WatchSettings:
 
     policy: Policy = field(default_factory=Policy)
     diagnosis: DiagnosisSettings = field(default_factory=DiagnosisSettings)
-    gaps: GapSettings = field(default_factory=GapSettings)
+    hang: HangSettings = field(default_factory=HangSettings.of_budget)
+    straggler: StragglerSettings = field(default_factory=StragglerSettings)
+    suspects_stragglers: bool = False
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 
@@ -120,6 +128,8 @@ class AttemptWatch:
         How the earlier attempts of its run ended.
     wishes
         What its job's comment asks for, clamped by the site.
+    family
+        How long attempts of the same job that ended before it began were silent.
     """
 
     def __init__(  # noqa: PLR0913 - what is known beforehand, each by its name
@@ -131,10 +141,12 @@ class AttemptWatch:
         history: tuple[PastAttempt, ...] = (),
         wishes: JobWishes | None = None,
         settings: WatchSettings | None = None,
+        family: Family | None = None,
     ) -> None:
         self.attempt = attempt
         self.run = run or RunKey(attempt.job_key.cluster, None, str(attempt.job_key))
         self.history = history
+        self.family_key = FamilyKey(*self.run)
         self.facts: JobFacts | None = None
         self.verdict: Verdict | None = None
         self.last: Advice | None = None
@@ -143,8 +155,13 @@ class AttemptWatch:
         self._is_degraded = False
         self._wishes = wishes or JobWishes()
         self._settings = settings or WatchSettings()
-        self._gaps = GapDetector(self._settings.gaps)
-        self._hang: HangDetection | None = None
+        self._silence = Silence(self._settings.hang, family)
+        self._pace = Pace(
+            str(attempt),
+            analysis,
+            self._settings.straggler,
+            suspicions=self._settings.suspects_stragglers,
+        )
         self._started_at: int | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
@@ -158,7 +175,7 @@ class AttemptWatch:
 
     def start(self, event_time: int) -> None:
         """Take the start of the attempt (UTC microseconds)."""
-        self._gaps.start(event_time)
+        self._silence.start(event_time)
         self._started_at = event_time
 
     def feed(self, block: Block, parser: LineParser, event_time: int) -> None:
@@ -168,17 +185,14 @@ class AttemptWatch:
         except Exception:  # a defect of ours must not cost the job its Advice
             log.exception("%s: diagnosis failed on %s", self.attempt, block.file)
             self._is_degraded = True
-        if self._analysis.new_steps > self._seen_steps:
-            steps = self._analysis.new_steps - self._seen_steps
-            if log_source(str(self.attempt), block.file) in self._blind:
-                self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
-            self._seen_steps = self._analysis.new_steps
-            self._gaps.progress(event_time, "train", steps)
-            self._hang = None
-        elif parser.stream in JOB_STREAMS:
-            self._gaps.talk(event_time)
-        if self._analysis.open_phase is not None:
-            self._gaps.enter(self._analysis.open_phase)
+        steps = self._analysis.new_steps - self._seen_steps
+        if steps and log_source(str(self.attempt), block.file) in self._blind:
+            self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
+        self._seen_steps = self._analysis.new_steps
+        self._silence.note_lines(self._analysis, steps, event_time)
+        self._pace.note_lines(event_time)
+        if not steps and parser.stream in JOB_STREAMS:
+            self._silence.note_other_lines(block, event_time)
 
     def note_source(self, source: str, *, healthy: bool, event_time: int) -> None:
         """Take the health of one of the attempt's logs: what isn't read is no silence."""
@@ -190,13 +204,31 @@ class AttemptWatch:
 
     def excuse(self, event_time: int) -> None:
         """Take that nobody looked at the attempt until now."""
-        self._gaps.excuse(event_time)
-        self._hang = None
+        self._silence.excuse(event_time)
+
+    def note_sign(self, sign: Sign) -> None:
+        """Take what another source than its logs says about whether it works."""
+        self._silence.note_sign(sign)
+
+    def note_over(self, now: int) -> AttemptGaps | None:
+        """Take that it is known at `now`, by the clock of the ticks, that it is over.
+
+        Returns what it leaves to its family, null for one that isn't over.
+        """
+        if self._is_ended():
+            self._silence.note_end(str(self.attempt), now)
+        return self._silence.left
+
+    @property
+    def left(self) -> AttemptGaps | None:
+        """What it leaves to its family; null until it is known to be over."""
+        return self._silence.left
 
     def note_job(self, facts: JobFacts, event_time: int) -> None:
         """Take what the scheduler says; the nodes of a running attempt are remembered."""
         self.facts = facts
         self.run_nodes |= set(facts.nodes)
+        self._silence.note_nodes(facts.needed_nodes or len(facts.nodes))
         if facts.ended and self.ended_at is None:
             self.ended_at = event_time
         self._note_scheduler(facts)
@@ -227,9 +259,8 @@ class AttemptWatch:
         return advice
 
     def _advance(self, event_time: int) -> Advice | None:
-        looks = not self._is_ended() and not self._blind
-        for detection in self._gaps.advance(event_time) if looks else ():
-            self._hang = detection
+        if not self._is_ended() and not self._blind:
+            self._silence.advance(event_time)
         verdict = self._judge()
         if self._is_answered(verdict):
             return None
@@ -239,7 +270,7 @@ class AttemptWatch:
         self.verdict = verdict
         is_sign = self._is_sign(verdict)
         if not is_sign and (self.last is None or self.last.operation is Operation.OBSERVE):
-            return None
+            return self._suspect(verdict, event_time)
         if self._first_sign is None or not is_sign:
             self._first_sign = event_time if is_sign else None
             self._steps_at_sign = self._analysis.new_steps
@@ -249,6 +280,29 @@ class AttemptWatch:
             _changes(self.last, decision, view) or self._knows_better(verdict)
         ):
             return None
+        return self._decided(decision, view, event_time)
+
+    def _suspect(self, verdict: Verdict, event_time: int) -> Advice | None:
+        """Ask for evidence when a silence begins to be suspicious; nothing is done about it."""
+        suspected = None if self._is_ended() else self._silence.suspicion(verdict)
+        if suspected is None:
+            return self._observe_pace(verdict, event_time)
+        if not self._wishes.requests:
+            missing = (*suspected.missing_evidence, NO_CAPTURE)
+            suspected = replace(suspected, missing_evidence=missing)
+        view = self._view(suspected, settled=True)
+        return self._decided(decide(view, self._settings.policy), view, event_time)
+
+    def _observe_pace(self, verdict: Verdict, event_time: int) -> Advice | None:
+        """Say that the job became slow; nothing is done about it while it runs."""
+        slow = None if self._is_ended() else self._pace.finding(verdict)
+        if slow is None:
+            return None
+        self.verdict = slow
+        view = self._view(slow, settled=True)
+        return self._decided(decide(view, self._settings.policy), view, event_time)
+
+    def _decided(self, decision: Decision, view: PolicyView, event_time: int) -> Advice:
         self.last = to_advice(
             decision,
             view,
@@ -264,9 +318,10 @@ class AttemptWatch:
         `event_time` where something is being waited for; null when nothing is at all.
         """
         is_calm = self.last is None or self.last.operation is Operation.OBSERVE
-        if self._is_ended() or self._first_sign is not None or not is_calm:
+        waits = self._first_sign is not None or self._pace.has_news
+        if self._is_ended() or waits or not is_calm:
             return event_time
-        return None if self._blind else self._gaps.next_change()
+        return None if self._blind else self._silence.next_change()
 
     def adopt(self, advice: Advice) -> None:
         """Take what the ledger holds as the newest word; further generations follow it."""
@@ -322,28 +377,14 @@ class AttemptWatch:
         verdict = self._diagnose()
         if _identity(verdict) in self._refuted:
             verdict = _without_cause(verdict)
-        hang = self._hang
-        if verdict.kind in _DECIDED or hang is None or not self._hangs():
-            return verdict
-        return replace(
-            verdict,
-            kind=Kind.HANG,
-            cause="no_progress",
-            domain=Domain.UNKNOWN,
-            retry=Retry.YES,
-            rule=CONFIRMED_HANG_RULE,
-            confidence=0.9,
-            reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=hang.reason)),
-        )
-
-    def _hangs(self) -> bool:
-        return self._hang is not None and self._hang.level is Level.ACTIONABLE
+        return verdict if verdict.kind in _DECIDED else self._silence.hang(verdict)
 
     def _diagnose(self) -> Verdict:
         """Return the verdict on the logs; where our own code fails, Slurm's word is left."""
         if not self._is_degraded:
             try:
-                if not (self._is_ended() or self._hangs() or self._analysis.shows_failure()):
+                knows = self._is_ended() or self._silence.is_hang
+                if not (knows or self._analysis.shows_failure()):
                     return Verdict(attempt=str(self.attempt), confidence=0.0, **_NO_FINDING)
                 # Nothing is done yet about slow jobs that run: that they are slow may wait.
                 return self._analysis.verdict(self._settings.diagnosis, pace=self._is_ended())
@@ -402,7 +443,7 @@ class AttemptWatch:
             return self.landed or waited
         if self.last is not None and self._first_sign is None:
             return True  # taken back
-        return waited and (self._hangs() or self._gaps.is_quiet(event_time))
+        return waited and (self._silence.is_hang or self._silence.is_quiet(event_time))
 
     def _waited(self, event_time: int) -> bool:
         """Whether the first sign, and an end that came after it, have had their time to settle."""

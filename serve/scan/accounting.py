@@ -84,6 +84,7 @@ def entry_of(attempt: AttemptId, row: AccountingRow, asked_at: int | None) -> At
     return AttemptEntry(
         attempt=str(attempt),
         name=row.name,
+        job_name=row.name,
         user=row.user,
         nodes=row.nodes,
         start=start,

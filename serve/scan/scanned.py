@@ -132,7 +132,7 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
 
 def _advice(entry: AttemptEntry, found: Replayed) -> Advice | None:
     """Return the newest Advice; where that only says that it ended, the one from before."""
-    told = [finding.advice for finding in found.findings]
+    told = [finding.advice for finding in found.decisions]
     while (
         len(told) > 1
         and told[-1].operation is Operation.OBSERVE
@@ -154,7 +154,7 @@ def _verdict(entry: AttemptEntry, found: Replayed) -> Verdict | None:
     A hang is known by the silence while the attempt ran; its whole log only shows that somebody
     ended it. Whoever ended well got over what was said before.
     """
-    told = found.findings[-1].verdict if found.findings else None
+    told = found.decisions[-1].verdict if found.decisions else None
     if entry.state != COMPLETED and told is not None and told.kind.is_failure:
         return told
     return found.verdict

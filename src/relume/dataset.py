@@ -128,6 +128,9 @@ class AttemptEntry:
         Where it ran, one name each.
     num_nodes
         How many nodes it had, where their names aren't known; null is not known.
+    job_name
+        What the scheduler calls the job: jobs of one user and name are a family, and teach each
+        other how long their pauses are. Null is not known.
     start, end
         When it ran; null where neither accounting nor the data set says. The replay then takes the
         clocks of its logs.
@@ -150,6 +153,7 @@ class AttemptEntry:
     user: str | None = None
     nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
+    job_name: str | None = None
     start: int | None = None
     end: int | None = None
     state: str | None = None

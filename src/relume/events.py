@@ -83,8 +83,9 @@ class Sample(_Event):
     """One value of one metric.
 
     `value` is in the unit that the metric's name ends with; NaN is a value ("no number"), a sample
-    that is missing is not an event. `gpu` is the index, UUID or PCI id as printed. A null `node`,
-    `gpu`, `rank` or `attempt` means that the series has no such label.
+    that is missing is not an event. `gpu` is the index, UUID or PCI id as printed, `device` another
+    part of the node: a NIC with its port (``mlx5_0/1``), an interface, a MIG instance. A null
+    `node`, `gpu`, `rank`, `attempt` or `device` means that the series has no such label.
     """
 
     metric: str
@@ -93,6 +94,7 @@ class Sample(_Event):
     gpu: str | None = None
     rank: int | None = None
     attempt: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,7 @@ class SchedulerEvent(_Event):
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
     `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
-    `num_nodes` is how many nodes it has or asks for.
+    `num_nodes` is how many nodes it has or asks for, `name` is the job's name.
     """
 
     attempt: str
@@ -120,6 +122,7 @@ class SchedulerEvent(_Event):
     exclude_nodes: tuple[str, ...] = ()
     required_nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

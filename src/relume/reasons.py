@@ -73,6 +73,7 @@ class ReasonCode(StrEnum):
     NO_JOB_LOG = "no_job_log"
     PROGRESS = "progress"
     SILENCE = "silence"
+    SLOW_STEPS = "slow_steps"
     NOT_FINITE = "not_finite"
     # how sure it is, and what speaks against it
     WEIGHED = "weighed"
@@ -151,6 +152,7 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.NO_JOB_LOG: "there is no log of the job",
     ReasonCode.PROGRESS: "{detail}",
     ReasonCode.SILENCE: "{detail}",
+    ReasonCode.SLOW_STEPS: "{detail}",
     ReasonCode.NOT_FINITE: "{detail}",
     ReasonCode.WEIGHED: "how sure: {detail}",
     ReasonCode.DOUBT: "less sure: {detail}",

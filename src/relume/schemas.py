@@ -79,7 +79,7 @@ _LOG_LINE = [
 _SAMPLE = [
     *_ORIGIN,
     *_required(metric=_TEXT, value=_FLOAT),
-    *_optional(node=_TEXT, gpu=_TEXT, rank=_INT32, attempt=_TEXT),
+    *_optional(node=_TEXT, gpu=_TEXT, rank=_INT32, attempt=_TEXT, device=_TEXT),
 ]
 _SCHEDULER_EVENT = [
     *_ORIGIN,
@@ -87,7 +87,7 @@ _SCHEDULER_EVENT = [
     *_optional(exit_code=_INT32, signal=_INT32, reason=_TEXT, time_limit_seconds=_INT64),
     *_optional(requeue=_FLAG, comment=_TEXT, user=_TEXT),
     *_required(exclude_nodes=_list(_TEXT), required_nodes=_list(_TEXT)),
-    *_optional(num_nodes=_INT32),
+    *_optional(num_nodes=_INT32, name=_TEXT),
 ]
 _NODE_EVENT = [
     *_ORIGIN,
@@ -109,8 +109,8 @@ _TICK = [
 SCHEMAS: Mapping[type[Event], pa.Schema] = MappingProxyType(
     {
         LogLine: _schema(LogLine, 1, _LOG_LINE),
-        Sample: _schema(Sample, 1, _SAMPLE),
-        SchedulerEvent: _schema(SchedulerEvent, 2, _SCHEDULER_EVENT),
+        Sample: _schema(Sample, 2, _SAMPLE),
+        SchedulerEvent: _schema(SchedulerEvent, 3, _SCHEDULER_EVENT),
         NodeEvent: _schema(NodeEvent, 1, _NODE_EVENT),
         CollectiveDump: _schema(CollectiveDump, 1, _COLLECTIVE_DUMP),
         SourceStatus: _schema(SourceStatus, 1, _STATUS),

@@ -16,6 +16,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 FOLDER_SETTINGS = frozenset(
     {
         "rules.folders",
+        "metrics.names",
+        "metrics.token_file",
+        "metrics.ca_file",
         "benchmarks.results_folder",
         "controller.folder",
         "serve.folder",
@@ -130,6 +133,33 @@ class RulesSettings(_Section):
     `relume rules test` checks them."""
 
 
+class MetricsSettings(_Section):
+    """Metrics of nodes, GPUs and NICs, and the Prometheus that has them."""
+
+    names: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
+    """Files that extend the table of names (TOML, `docs/metrics.md`).
+
+    None by default: DCGM's and node-exporter's names are known. A name that is there already gets
+    your entry, so a wrong scale in it makes wrong values."""
+
+    token_file: str = ""
+    """A file that holds a bearer token for Prometheus.
+
+    Empty, the default, sends none. It is read anew for each import and should be readable by its
+    user only."""
+
+    ca_file: str = ""
+    """Certificates (PEM) that Prometheus' own is checked against.
+
+    Empty, the default, takes those of the system. There is no setting that checks nothing."""
+
+    timeout_seconds: float = Field(default=60.0, ge=1, le=600)
+    """How long one answer of Prometheus may take, from the question to its last byte.
+
+    Prometheus is told to give up a little earlier; what it can't answer in that time is asked for
+    in smaller pieces. Lower notices a dead server sooner, and asks a slow one more often."""
+
+
 class ServeSettings(_Section):
     """How `relume serve` reads live jobs, and what it says of them."""
 
@@ -178,18 +208,63 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
-    hang_seconds: float = Field(default=300.0, ge=30, le=86400)
-    """The least time without a new step that is called a hang.
-
-    It must also be 1.5 times the longest ever seen in that job. The default spares a first
-    checkpoint or evaluation that says nothing of itself; lower finds hangs sooner and takes more of
-    such pauses for one. PyTorch's own timer needs 600 s."""
-
     tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
     """How often logs are looked at and jobs judged.
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+
+class HangSettings(_Section):
+    """When a job that shows no step is called hung. `docs/hang.md` describes the rules."""
+
+    false_alarms_per_job_day: float = Field(default=0.01, gt=0, le=1, allow_inf_nan=False)
+    """How many hangs of healthy jobs are accepted in a job-day.
+
+    At 0.01, a job that nobody knows yet may be silent for 300 s before anything is done: a first
+    checkpoint that says nothing of itself is hardly ever longer. Raising it finds hangs of such
+    jobs sooner (155 s at 0.1) and takes more pauses for one; 0.001 waits for 510 s. Jobs whose
+    pauses are known from earlier attempts are found sooner, whatever it says."""
+
+    actionable_seconds: float = Field(default=90.0, ge=30, le=86400)
+    """The least time without a new step that is called a hang of a job whose pauses are known.
+
+    It must also be 1.5 times the longest ever seen in that job and its family. Lower finds hangs
+    sooner where pauses vary little; higher spares jobs whose steps stall for a minute."""
+
+    suspicion_seconds: float = Field(default=30.0, ge=10, le=3600)
+    """The least time without a new step after which evidence is asked for.
+
+    It must also be three times the usual gap. A suspicion changes nothing; it asks for what is
+    lost when a collective times out (600 s for PyTorch). Lower asks more often in vain."""
+
+    suspicions_per_day: float = Field(default=24.0, ge=0, allow_inf_nan=False)
+    """How many suspicions of one job may come to nothing in a day.
+
+    Beyond it only a silence longer than all before is suspected. At 0 that is so from the start."""
+
+
+class StragglerSettings(_Section):
+    """When a job whose steps go on is called slow. `docs/straggler.md` describes the rules."""
+
+    false_alarms_per_job_day: float = Field(default=0.01, gt=0, le=100, allow_inf_nan=False)
+    """How many slowdowns of healthy jobs are accepted in a job-day.
+
+    At 0.01 a slowdown of a fifth is found after twelve steps. A tenth of it takes two steps more,
+    ten times as many two steps less. It is promised as far as the steps of a job look like the
+    thousand that calibrate it."""
+
+    effect_ratio: float = Field(default=0.05, ge=0, le=10, allow_inf_nan=False)
+    """The share by which steps must take longer to be slow at all.
+
+    The default passes over what the heat of the day does to clocks. Lower finds smaller losses, and
+    takes daily cycles for slowdowns; higher spares jobs whose steps vary by themselves."""
+
+    suspicions: bool = False
+    """Whether a slowdown is told as soon as a few steps show it.
+
+    Advice with rule `slow_steps_suspected` then comes after half a minute instead of a minute and a
+    half, and keeps no budget. Nothing is done about either."""
 
 
 class LakeSettings(_Section):
@@ -359,7 +434,10 @@ class Settings(_Section):
     diagnose: DiagnoseSettings = DiagnoseSettings()
     progress: ProgressSettings = ProgressSettings()
     rules: RulesSettings = RulesSettings()
+    metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
+    hang: HangSettings = HangSettings()
+    straggler: StragglerSettings = StragglerSettings()
     lake: LakeSettings = LakeSettings()
     policy: PolicySettings = PolicySettings()
     controller: ControllerSettings = ControllerSettings()

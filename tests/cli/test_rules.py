@@ -213,3 +213,50 @@ def test_own_rules_are_not_drowned_in_notes_about_packaged_ones(site: Path) -> N
     assert result.exit_code == 0
     assert "note:" not in result.stdout
     assert "note:" in run(*QUICK_TEST).stdout
+
+
+METRIC_RULE = """
+category = "metrics_of_ours"
+
+[[metric]]
+id = "gpu_hot"
+metric = "gpu_temperature_celsius"
+condition = "> 90"
+hold_seconds = 60
+domain = "facility"
+summary = "A GPU is hot."
+positive = [[[0, 95], [60, 91]], [[0, 95], [90, 99]]]
+negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
+"""
+
+
+def test_metric_rules_are_tested_and_listed_beside_the_others(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.toml"
+    file.write_text(METRIC_RULE)
+    result = run(*QUICK_TEST, str(file))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "1 metric rule, 4 series, 0 failures"
+    listed = run("list", "--rules", str(file), "--family", "metrics_of_ours").stdout
+    assert listed.rstrip("\n").split("\t") == [
+        *("gpu_hot", "metrics_of_ours", "metric", "facility", "", "never", str(file)),
+        "gpu_temperature_celsius > 90: A GPU is hot.",
+    ]
+    record = json.loads(run("list", "--rules", str(file), "--json").stdout)
+    [rule] = record["metric_rules"]
+    assert (rule["id"], rule["condition"], rule["family"]) == (
+        *("gpu_hot", "> 90", "metrics_of_ours"),
+    )
+
+
+def test_metric_rules_whose_samples_fail_exit_1_and_are_refused_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.toml"
+    file.write_text(METRIC_RULE.replace("[60, 91]", "[60, 89]"))
+    result = run(*QUICK_TEST, str(file))
+    assert result.exit_code == 1
+    words = "metric rule gpu_hot never holds for the positive series 1"
+    assert f"fail: {file}: {words}" in result.stdout
+    record = json.loads(run(*QUICK_TEST, str(file), "--json").stdout)
+    assert record["pass"] is False
+    assert len(record["metric_rules"]["failures"]) == 1
+    refused = run("list", "--rules", str(file))
+    assert words in str(refused.exception)

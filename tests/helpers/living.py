@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from controlling import SECOND, T0, make_job
 from relume.advice import Advice, Mode, comparable
 from relume.clock import ManualClock
+from relume.models.policy.decide import SUSPECTED_HANG_RULE
 from relume.serve.ledger import AttemptRecord, Ledger, sqlite_url
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -124,6 +125,12 @@ class Live:
             (one.attempt.rpartition("@")[2], one.generation, one.operation.value, one.settled)
             for one in self.written()
         ]
+
+    def decided(self) -> list[tuple[str, int, str, bool]]:
+        """The same without closer looks at silences."""
+        looks = {one.advice_id for one in self.written() if one.rule == SUSPECTED_HANG_RULE}
+        told = zip(self.written(), self.advice(), strict=True)
+        return [words for one, words in told if one.advice_id not in looks]
 
     def written(self) -> list[Advice]:
         found = []

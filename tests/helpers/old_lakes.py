@@ -35,11 +35,61 @@ _FIRST_SCHEDULER_EVENT = pa.schema(
 """SchedulerEvent as it was before it knew of users and of limits on nodes."""
 
 
+_SECOND_SCHEDULER_EVENT = pa.schema(
+    [
+        *list(_FIRST_SCHEDULER_EVENT)[:-1],
+        pa.field("user", pa.string()),
+        pa.field("exclude_nodes", _TEXTS, nullable=False),
+        pa.field("required_nodes", _TEXTS, nullable=False),
+        pa.field("num_nodes", pa.int32()),
+        _FIRST_SCHEDULER_EVENT.field("landed"),
+    ],
+    metadata={"relume.event": "SchedulerEvent", "relume.schema_version": "2"},
+)
+"""The same before it knew the names of jobs."""
+
+
+_FIRST_SAMPLE = pa.schema(
+    [
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("event_time", pa.timestamp("us", "UTC")),
+        pa.field("observed_at", pa.timestamp("us", "UTC")),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+        pa.field("node", pa.string()),
+        pa.field("gpu", pa.string()),
+        pa.field("rank", pa.int32()),
+        pa.field("attempt", pa.string()),
+        pa.field("landed", pa.int64(), nullable=False),
+    ],
+    metadata={"relume.event": "Sample", "relume.schema_version": "1"},
+)
+"""Sample as it was before it knew of NICs and other parts of a node."""
+
+
+def first_sample(landed: int) -> pa.Table:
+    """Return one row of version 1."""
+    row = {"source": "dcgm", "cluster": "lab", "metric": "gpu_power_watts", "value": 99.5}
+    rows = [row | {"node": "n1", "gpu": "3", "landed": landed}]
+    return pa.Table.from_pylist(rows, schema=_FIRST_SAMPLE)
+
+
 def first_scheduler_event(landed: int, **fields: object) -> pa.Table:
     """Return one row of version 1."""
     row = {"source": "slurm", "cluster": "lab", "state": "RUNNING", "nodes": ["n1", "n2"]}
     return pa.Table.from_pylist(
         [row | {"attempt": "lab/1@1.0", "landed": landed} | fields], schema=_FIRST_SCHEDULER_EVENT
+    )
+
+
+def second_scheduler_event(landed: int, **fields: object) -> pa.Table:
+    """Return one row of version 2."""
+    row: dict[str, object] = {"source": "slurm", "cluster": "lab", "state": "RUNNING"}
+    row |= {"nodes": ["n1", "n2"], "user": "u1", "exclude_nodes": ["n9"], "required_nodes": []}
+    row |= {"num_nodes": 2}
+    return pa.Table.from_pylist(
+        [row | {"attempt": "lab/3@1.0", "landed": landed} | fields], schema=_SECOND_SCHEDULER_EVENT
     )
 
 

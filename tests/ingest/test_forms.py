@@ -9,6 +9,8 @@ import pytest
 from relume.ingest.forms import (
     JOB,
     KERNEL,
+    METRICS_JSON,
+    METRICS_TEXT,
     NODE_HISTORY,
     SACCT,
     SINFO,
@@ -28,6 +30,8 @@ new          up   infinite      0    n/a
 @pytest.mark.parametrize(
     ("form", "text"),
     [
+        (METRICS_TEXT, "# TYPE up gauge\nup 1\n"),
+        (METRICS_JSON, '{"status":"success","data":{"resultType":"vector","result":[]}}'),
         (KERNEL, "[   12.345678] NVRM: Xid\n[   12.345679] usb 1-1: new\n"),
         (KERNEL, "[Fri Jan  2 03:04:05 2026] NVRM: Xid\n"),
         (KERNEL, "2026-01-02T03:04:05,285060+00:00 python3[42]: segfault\n"),

@@ -7,35 +7,66 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, named, named_path, one_form
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path, one_form
 from relume.cli.output import print_json, say, say_all
 from relume.printing import printable
 
 if TYPE_CHECKING:
     from relume.ingest.importing import ImportReport, Unit
 
+EXIT_FINDING = 1
 EXIT_USAGE = 2
 _DAYS = {"d": 1, "w": 7, "y": 365}
 
 app = typer.Typer(
-    help="Recordings in a lake: import, SQL, tables, prune.",
+    help="Recordings in a lake: import, SQL, tables, metrics, prune.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 SourcesArgument = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         parser=named,
         metavar="SOURCE...",
-        help="Data sets, logs, folders of logs, sacct -P and sinfo output, files of events.",
+        help="Data sets, logs, folders of logs, sacct -P and sinfo output, scrapes, answers of "
+        "Prometheus, files of events.",
         show_default=False,
     ),
+]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus", metavar="URL", help="Import from a Prometheus, too.", show_default=False
+    ),
+]
+QueryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--query",
+        metavar="PROMQL",
+        help="What to ask it: a known name, PromQL, METRIC=PROMQL.  [all known names]",
+        show_default=False,
+    ),
+]
+StepOption = Annotated[
+    str, typer.Option("--step", metavar="SPAN", help="Between two of its values, such as 30s.")
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--starttime", "-S", help="What it has from this time on; now-2h, too.", show_default=False
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option("--endtime", "-E", help="And up to this time.  [now]", show_default=False),
 ]
 LakeOption = Annotated[
     Path,
@@ -68,25 +99,40 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without, only say
 
 @app.command("import")
 def import_(
-    sources: SourcesArgument,
+    sources: SourcesArgument = None,
     *,
     lake: LakeOption,
     attempt: AttemptOption = None,
+    prometheus: PrometheusOption = None,
+    query: QueryOption = None,
+    step: StepOption = "15s",
+    starttime: SinceOption = None,
+    endtime: UntilOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Land recordings in a lake, each row once: interrupted, it goes on when called again.
 
-    Exit code 0: all of it is in the lake; 2: some source can't be imported, the others are.
+    With --prometheus, what that server has from --starttime on. Exit code 0: all of it is in the
+    lake; 2: some source can't be imported, the others are; 3: Prometheus doesn't answer.
     """
+    from relume.cli.metrics import asked_prometheus, load_names_of
     from relume.config import load_config
+    from relume.errors import InputError
     from relume.ingest.importing import facts_of, import_units, units_of
     from relume.ingest.lake import LakeWriter
     from relume.ingest.lake.about import note_about
     from relume.ingest.skips import SkipCounts
     from relume.serve.healthy import learning
 
-    cluster = load_config(config).settings.cluster
+    settings = load_config(config).settings
+    cluster, names = settings.cluster, load_names_of(settings)
+    asking = asked_prometheus(
+        settings, names, url=prometheus, queries=query, step=step, times=(starttime, endtime)
+    )
+    if not sources and prometheus is None:
+        raise InputError("import", found="no source", expected="files, folders or --prometheus")
+    sources = sources or []
     left_out = SkipCounts()
 
     def units(skipped: SkipCounts | None) -> Iterator[Unit]:
@@ -95,6 +141,7 @@ def import_(
             attempt=attempt,
             cluster=cluster.name,
             zone=cluster.timezone,
+            naming=names,
             skipped=skipped,
         )
 
@@ -102,11 +149,13 @@ def import_(
     total = sum(unit.size() for unit in units(None))
     began, worked = time.monotonic(), time.process_time()
     facts = [facts_of(source, cluster.timezone) for source in sources]
-    with LakeWriter(lake) as writer, _progress(total) as advance:
+    with asking as asked, LakeWriter(lake) as writer, _progress(total) as advance:
         for fact in facts:
             note_about(writer, fact)
+        remembered = asked.units(writer.positions) if asked is not None else ()
+        sought = chain(units(left_out), remembered)
         with learning(lake) as learner:
-            report = import_units(writer, units(left_out), advance=advance, landed=learner.take)
+            report = import_units(writer, sought, advance=advance, landed=learner.take)
     report.skipped.merge(left_out)
     _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)
     if report.refused:
@@ -148,6 +197,43 @@ def tables(*, lake: LakeOption, as_json: JsonOption = False) -> None:
     names = ("table", "segments", "rows", "bytes", "first", "last", "schema_versions")
     rows = [[getattr(one, name) for name in names] for one in found]
     FORMS["json" if as_json else "text"](names, rows)
+
+
+@app.command("metrics")
+def metrics(
+    *,
+    lake: LakeOption,
+    rules: RulesOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    as_jsonl: JsonLinesOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Say what a lake's metrics tell by themselves: Xids, faults, your rules, what went silent.
+
+    Exit code 0: nothing; 1: something.
+    """
+    from relume.cli.rows import FORMS
+    from relume.clock import to_iso
+    from relume.config import load_config
+    from relume.serve.configured import load_metric_rules, load_rules
+    from relume.serve.findings import lake_samples, metric_findings
+
+    form = one_form(json=as_json, jsonl=as_jsonl, csv=as_csv)
+    settings = load_config(config).settings
+    own, catalogue = load_metric_rules(settings, rules or []), load_rules(settings, rules or [])
+
+    is_quiet = True
+
+    def rows() -> Iterator[list[object]]:
+        nonlocal is_quiet
+        for told in metric_findings(lake_samples(lake), own, catalogue):
+            is_quiet = False
+            yield [to_iso(told.at), to_iso(told.since), *(getattr(told, name) for name in names)]
+
+    names = ("cluster", "node", "gpu", "device", "finding", "is_over", "words")
+    FORMS[form or "text"](("at", "since", *names), rows())
+    raise typer.Exit(0 if is_quiet else EXIT_FINDING)
 
 
 @app.command("prune")

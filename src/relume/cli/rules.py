@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from relume.events import LogLine
     from relume.models.signatures.checks import Report
     from relume.models.signatures.rule import Signature
+    from relume.models.thresholds.checks import MetricReport
+    from relume.models.thresholds.rule import MetricRule
 
 EXIT_FINDING = 1
 EXIT_BAD_RULES = 2
@@ -59,24 +61,33 @@ def list_rules(
     """
     from relume.config import load_config
     from relume.models.signatures.rule import Role
-    from relume.serve.configured import load_rules
+    from relume.serve.configured import load_metric_rules, load_rules
 
-    catalogue = load_rules(load_config(config).settings, rules or [])
+    settings = load_config(config).settings
+    catalogue = load_rules(settings, rules or [])
+    metrics = load_metric_rules(settings, rules or []) if role is None else []
     chosen = list(catalogue.signatures)
     if family is not None:
-        _known("--family", family, {rule.category for rule in chosen})
+        families = {rule.category for rule in chosen} | {rule.category for rule in metrics}
+        _known("--family", family, families)
         chosen = [rule for rule in chosen if rule.category == family]
+        metrics = [rule for rule in metrics if rule.category == family]
     if role is not None:
         _known("--role", role, [item.value for item in Role])
         chosen = [rule for rule in chosen if rule.role == role]
     if as_json:
         records = [_rule_record(rule) for rule in chosen]
-        print_json({"content_hash": catalogue.content_hash, "rules": records})
-    elif sys.stdout.isatty():
-        _write_table(chosen)
+        named = [_metric_record(rule) for rule in metrics]
+        print_json(
+            {"content_hash": catalogue.content_hash, "rules": records, "metric_rules": named}
+        )
+        return
+    rows = [*map(_cells, chosen), *map(_metric_cells, metrics)]
+    if sys.stdout.isatty():
+        _write_table(rows)
     else:
-        for rule in chosen:
-            typer.echo("\t".join(_cells(rule)))
+        for row in rows:
+            typer.echo("\t".join(row))
 
 
 @app.command("test")
@@ -91,19 +102,32 @@ def check_rules(
     from relume.models.signatures.checks import check_catalogue
     from relume.models.signatures.loader import read_rules
     from relume.models.signatures.ruleset import Catalogue
+    from relume.models.thresholds.checks import (
+        check_metric_rules,
+        describe_metric_failure,
+        describe_metric_report,
+    )
+    from relume.models.thresholds.loader import read_metric_rules
 
     _known("--engine", engine, ("hyperscan", "re2"))
     signatures, errors = read_rules(paths or [])
+    metric_rules, metric_errors = read_metric_rules(paths or [])
+    errors += metric_errors
     say_all(errors)  # first: the report below is about the other rules only
     report = check_catalogue(Catalogue.of(signatures), _sample_parser(), prefer=engine)
+    metrics = check_metric_rules(metric_rules)
     if as_json:
-        print_json(_report_record(report, errors))
+        print_json(_report_record(report, metrics, errors))
     else:
         packaged = {rule.id for rule in read_rules()[0]} if paths else set[str]()
+        for failure in metrics.failures:
+            typer.echo(f"fail: {describe_metric_failure(failure)}")
         _write_report(report, len(errors), quiet_about=packaged)
+        if metrics.rules:
+            typer.echo(describe_metric_report(metrics))
     if errors:
         raise typer.Exit(EXIT_BAD_RULES)
-    raise typer.Exit(EXIT_FINDING if report.failures else 0)
+    raise typer.Exit(EXIT_FINDING if report.failures or metrics.failures else 0)
 
 
 def _sample_parser() -> Callable[[str], LogLine]:
@@ -136,16 +160,31 @@ def _cells(rule: Signature) -> tuple[str, ...]:
     )
 
 
-def _write_table(rules: list[Signature]) -> None:
+def _metric_cells(rule: MetricRule) -> tuple[str, ...]:
+    said = f"{rule.metric} {rule.condition}: {rule.summary}"
+    return (
+        *(rule.id, rule.category, "metric", rule.domain.value),
+        *("", rule.exclude.value, rule.origin, said),
+    )
+
+
+def _metric_record(rule: MetricRule) -> dict[str, Any]:
+    record = asdict(rule)
+    record["family"] = record.pop("category")
+    record["condition"] = str(rule.condition)
+    return record
+
+
+def _write_table(rows: list[tuple[str, ...]]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from relume.errors import counted
 
-    table = Table(*_COLUMNS, title=counted(len(rules), "rule"), title_justify="left")
-    for rule in rules:
-        table.add_row(*map(escape, _cells(rule)))
+    table = Table(*_COLUMNS, title=counted(len(rows), "rule"), title_justify="left")
+    for row in rows:
+        table.add_row(*map(escape, row))
     Console().print(table)
 
 
@@ -157,9 +196,12 @@ def _rule_record(rule: Signature) -> dict[str, Any]:
     return record
 
 
-def _report_record(report: Report, errors: list[RuleError]) -> dict[str, Any]:
-    passed = not errors and not report.failures
-    return {"pass": passed, "errors": [str(error) for error in errors], **asdict(report)}
+def _report_record(
+    report: Report, metrics: MetricReport, errors: list[RuleError]
+) -> dict[str, Any]:
+    passed = not errors and not report.failures and not metrics.failures
+    told = {"pass": passed, "errors": [str(error) for error in errors]}
+    return told | asdict(report) | {"metric_rules": asdict(metrics)}
 
 
 def _write_report(report: Report, errors: int, *, quiet_about: set[str]) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from old_lakes import first_scheduler_event, land_by_hand
+from old_lakes import first_sample, first_scheduler_event, land_by_hand, second_scheduler_event
 from relume.errors import Permanent
-from relume.events import SchedulerEvent, Tick
+from relume.events import Sample, SchedulerEvent, Tick
 from relume.ingest.lake import CorruptSegmentError, LakeReader, LakeWriter, NewerSegmentError
 from relume.ingest.lake.frames import scan
 from relume.ingest.lake.migrations import MIGRATIONS, migrated
@@ -27,6 +27,7 @@ NEW = SchedulerEvent(
     user="u1",
     exclude_nodes=("n9",),
     num_nodes=2,
+    name="train",
 )
 
 
@@ -50,6 +51,21 @@ def test_an_old_segment_is_read_as_the_events_of_today(mixed: Path) -> None:
     assert list(LakeReader(mixed).landings_about({OLD.attempt})) == [OLD]
 
 
+def test_a_sample_of_before_devices_is_read_without_one(tmp_path: Path) -> None:
+    land_by_hand(tmp_path, "sample", first_sample(0))
+    with LakeWriter(tmp_path) as lake:
+        new = Sample(source="x", metric="nic_state_code", value=4.0, device="mlx5_0/1")
+        lake.append([new])
+        lake.commit()
+    old = Sample(
+        source="dcgm", cluster="lab", metric="gpu_power_watts", value=99.5, node="n1", gpu="3"
+    )
+    assert list(LakeReader(tmp_path).landings()) == [old, new]
+    with connect(tmp_path) as connection:
+        devices = connection.sql("SELECT device FROM sample ORDER BY ALL").fetchall()
+    assert devices == [("mlx5_0/1",), (None,)]
+
+
 def test_a_migrated_table_is_of_the_present_schema() -> None:
     schema = schema_of(SchedulerEvent)
     found = migrated(first_scheduler_event(7), SchedulerEvent, schema, "here")
@@ -57,6 +73,21 @@ def test_a_migrated_table_is_of_the_present_schema() -> None:
     assert found.column("landed").to_pylist() == [7]
     empty = first_scheduler_event(7).slice(0, 0)
     assert migrated(empty, SchedulerEvent, schema, "here").num_rows == 0
+
+
+def test_jobs_of_version_2_have_no_name(tmp_path: Path) -> None:
+    land_by_hand(tmp_path, "scheduler_event", second_scheduler_event(0))
+    [event] = LakeReader(tmp_path).landings()
+    assert event == SchedulerEvent(
+        source="slurm",
+        cluster="lab",
+        attempt="lab/3@1.0",
+        state="RUNNING",
+        nodes=("n1", "n2"),
+        user="u1",
+        exclude_nodes=("n9",),
+        num_nodes=2,
+    )
 
 
 def test_sql_shows_one_schema_over_all_versions(mixed: Path) -> None:
@@ -128,7 +159,7 @@ def test_the_journal_says_which_version_a_segment_is(tmp_path: Path) -> None:
         lake.append([Tick(event_time=1), NEW])
         lake.commit()
     [commit] = LakeReader(tmp_path).commits()
-    assert {s.table: s.schema_version for s in commit.segments} == {"tick": 1, "scheduler_event": 2}
+    assert {s.table: s.schema_version for s in commit.segments} == {"tick": 1, "scheduler_event": 3}
 
 
 def test_rows_of_the_present_version_are_left_as_they_are() -> None:

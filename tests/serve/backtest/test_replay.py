@@ -51,7 +51,7 @@ def _replay(units: object) -> dict[str, Replayed]:
 
 
 def _advice(one: Replayed) -> list[Advice]:
-    return [finding.advice for finding in one.findings]
+    return [finding.advice for finding in one.decisions]
 
 
 def only(found: dict[str, Replayed]) -> Replayed:
@@ -92,10 +92,12 @@ def test_a_healthy_attempt_leads_to_nothing(tmp_path: Path) -> None:
 def test_a_silence_is_a_hang_after_the_rule_s_patience(tmp_path: Path) -> None:
     log = logged(tmp_path, "7.out", steps(60))
     long = entry(files=(log,), state="CANCELLED", start=START, end=START + 1200 * SECOND)
-    first = _advice(only(replayed(tmp_path, long)))[0]
-    assert first.kind is Kind.HANG
+    suspected, first = only(replayed(tmp_path, long)).findings[:2]
+    assert (suspected.is_suspicion, first.is_suspicion) == (True, False)
+    assert first.advice.kind is Kind.HANG
     # The last step is read at 61 s: 300 s are patience, and the second after them tells.
-    assert first.created_at == START + (61 + 301) * SECOND
+    assert suspected.advice.created_at == START + (61 + 31) * SECOND
+    assert first.advice.created_at == START + (61 + 301) * SECOND
 
 
 def test_an_attempt_that_still_runs_at_the_end_isn_t_called_over(tmp_path: Path) -> None:
@@ -396,7 +398,7 @@ def test_a_hang_of_unknown_cause_shows_lines_with_its_finding(tmp_path: Path) ->
             tmp_path, entry(files=(log,), state="RUNNING", start=START, end=START + 980 * SECOND)
         )
     )
-    verdict = one.findings[0].verdict
+    verdict = one.decisions[0].verdict
     assert verdict is not None
     assert verdict.kind is Kind.HANG
     assert verdict.unrecognised[0].text == seal

@@ -11,8 +11,15 @@ from relume.identity import AttemptId
 from relume.ingest.blocks import BlockAssembler
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.missing import JOB_LOG
+from relume.models.family.prior import Family
+from relume.models.hang.detector import HangDetector
+from relume.models.hang.known import Known
+from relume.models.hang.signs import Sign
+from relume.models.policy.decide import SUSPECTED_HANG_RULE
 from relume.models.policy.view import PastAttempt
+from relume.models.policy.wishes import read_wishes
 from relume.serve.analysis import AttemptAnalysis
+from relume.serve.live.silence import NO_CAPTURE
 from relume.serve.live.watch import (
     DIAGNOSIS_FAILED,
     MICROSECONDS,
@@ -21,7 +28,7 @@ from relume.serve.live.watch import (
     WatchSettings,
 )
 from relume.serve.offline import Analyzer
-from relume.verdict import Kind
+from relume.verdict import Health, Kind
 
 ATTEMPT = AttemptId.parse("lab/7@1767323045.0")
 LOG = "job.log"
@@ -65,6 +72,11 @@ class Story:
 
 def operations(story: Story) -> list[tuple[int, str, bool]]:
     return [(a.generation, a.operation.value, a.settled) for a in story.advice]
+
+
+def decided(story: Story) -> list[Advice]:
+    """What was advised beside a closer look at a silence."""
+    return [one for one in story.advice if one.rule != SUSPECTED_HANG_RULE]
 
 
 def test_a_healthy_attempt_gets_no_advice() -> None:
@@ -170,9 +182,9 @@ def test_what_nobody_looked_at_is_no_hang() -> None:
     assert story.advice == []
     story.watch.note_source("log", healthy=True, event_time=story.now)
     story.pass_time(290)
-    assert story.advice == []
+    assert decided(story) == []
     story.pass_time(20)
-    assert [a.kind for a in story.advice] == [Kind.HANG]
+    assert [a.kind for a in decided(story)] == [Kind.HANG]
 
 
 def test_a_job_that_goes_on_talking_is_no_hang_for_long() -> None:
@@ -181,7 +193,16 @@ def test_a_job_that_goes_on_talking_is_no_hang_for_long() -> None:
     for batch in range(100):
         story.say(f"scoring batch {batch} of the long benchmark")
         story.pass_time(10)
-    assert story.advice == []
+    assert decided(story) == []
+
+
+def test_a_wrapper_that_only_says_that_it_waits_is_no_sign_of_life() -> None:
+    story = Story()
+    story.train(40)
+    for minute in range(6):
+        story.say(f"[rank3] heartbeat: waiting for peers ({minute} min)")
+        story.pass_time(60)
+    assert decided(story)[0].kind is Kind.HANG
 
 
 def test_a_diagnosis_that_fails_leaves_the_word_of_the_scheduler(
@@ -219,18 +240,123 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
     story.pass_time(60)
-    assert story.advice == []  # it is nobody of this run: set aside, and the job goes on
+    # It is nobody of this run: set aside. The silence is watched as any is, and nothing more.
+    assert decided(story) == []
+    assert {(one.operation, one.exclude_nodes) for one in story.advice} == {(Operation.OBSERVE, ())}
 
 
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
     story = Story()
     story.train(40)
     story.pass_time(295)
-    assert story.advice == []
+    assert operations(story) == [(1, "OBSERVE", True)]
+    assert story.advice[0].kind is Kind.UNKNOWN
     story.pass_time(60)
-    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
-    assert story.advice[0].kind is Kind.HANG
-    assert story.advice[0].rule == "actionable_gap"
+    assert operations(story)[1:] == [(2, "RESTART", False), (3, "RESTART", True)]
+    assert story.advice[1].kind is Kind.HANG
+    assert story.advice[1].rule == "actionable_gap"
+
+
+def test_a_suspicion_asks_for_the_evidence_that_the_comment_names() -> None:
+    comment = '{"relume": {"capture": ["ras", "py_spy", "core"], "checkpoint_signal": "USR1"}}'
+    story = Story(wishes=read_wishes(comment))
+    story.train(40)
+    story.pass_time(31)
+    [asked] = story.advice
+    assert asked.created_at == story.now - MICROSECONDS
+    assert [one.value for one in asked.requests] == ["signal", "py_spy", "ras"]
+    assert NO_CAPTURE not in asked.missing_evidence
+    silent = Story()
+    silent.train(40)
+    silent.pass_time(31)
+    [unasked] = silent.advice
+    assert unasked.requests == ()
+    assert NO_CAPTURE in unasked.missing_evidence
+
+
+def test_each_silence_is_suspected_once_and_its_end_is_no_news() -> None:
+    story = Story()
+    for silence in range(3):
+        story.train(40, first=40 * silence)
+        story.pass_time(60)
+    story.train(5, first=120)
+    assert operations(story) == [(n, "OBSERVE", True) for n in (1, 2, 3)]
+
+
+def test_what_another_source_sees_makes_a_suspicion_a_hang_at_once() -> None:
+    story = Story()
+    story.train(40)
+    story.pass_time(40)
+    story.watch.note_sign(
+        Sign(
+            source="nic_bytes",
+            health=Health.UNHEALTHY,
+            since=story.now - 20 * MICROSECONDS,
+            event_time=story.now,
+            reason="none of 2 nodes sends anything",
+        )
+    )
+    story.pass_time(15)
+    assert operations(story)[1:] == [(2, "RESTART", False), (3, "RESTART", True)]
+    assert story.watch.verdict is not None
+    assert "nic_bytes agrees" in story.watch.verdict.why[-1]
+
+
+def test_one_rank_that_prints_for_all_is_enough() -> None:
+    story = Story()
+    for step in range(200):
+        story.say(f"[rank0]: iter {step}: loss 3.9, time 1000.00ms")
+        if step == 0:
+            story.say("[rank1]: ready", "[rank2]: ready")
+        story.pass_time(1)
+    assert story.advice == []
+    story.pass_time(310)
+    assert decided(story)[0].kind is Kind.HANG
+
+
+def test_workers_that_start_again_have_their_time() -> None:
+    story = Story()
+    story.train(40)
+    story.say("[default] starting workers for entrypoint: train.py")
+    story.pass_time(1700)
+    assert decided(story) == []
+    story.train(40)
+    assert decided(story) == []
+
+
+def test_what_comes_after_the_last_step_may_take_an_hour() -> None:
+    story = Story()
+    story.train(40)
+    story.say("[after training is done] datetime: 2026-01-02 03:04:05")
+    story.pass_time(3500)
+    assert decided(story) == []
+
+
+def test_a_start_up_that_takes_far_longer_than_those_before_is_a_hang_of_its_own() -> None:
+    before = []
+    for number in range(3):
+        detector = HangDetector(known=Known(nodes=len(NODES), framework="nanogpt"))
+        detector.start(0)
+        detector.progress(100 * MICROSECONDS)
+        before.append(detector.left(f"lab/{number}@1.0", 200 * MICROSECONDS))
+    story = Story(family=Family(before))
+    story.pass_time(1795)
+    assert operations(story) == [(1, "OBSERVE", True)]
+    story.pass_time(10)
+    assert decided(story)[0].cause == "no_first_step"
+
+
+def test_an_attempt_leaves_what_it_showed_up_to_its_end() -> None:
+    story = Story()
+    story.train(40)
+    assert story.watch.note_over(story.now) is None
+    story.end("FAILED")
+    left = story.watch.note_over(story.now + 5 * MICROSECONDS)
+    assert left is not None
+    assert (left.framework, left.nodes, left.lines, left.stalled_step) == ("nanogpt", 3, 40, 39)
+    assert left.phases["train"].longest_seconds == 1.0
+    story.train(5, first=40)
+    assert story.watch.note_over(story.now) == left
 
 
 @pytest.mark.parametrize(
@@ -247,7 +373,7 @@ def test_the_end_that_was_advised_is_no_other_finding(state: str, why: str) -> N
     story.pass_time(2)
     story.end(state)
     story.pass_time(30)
-    assert operations(story) == [(1, "RESTART", False), (2, "RESTART", True)]
+    assert operations(story)[1:] == [(2, "RESTART", False), (3, "RESTART", True)]
     assert story.watch.verdict is not None
     assert story.watch.verdict.kind is Kind.HANG
 
@@ -257,9 +383,8 @@ def test_a_checkpoint_may_take_long() -> None:
     story.train(40)
     story.say("saving checkpoint at iteration      40 to /ckpt/run7")
     story.pass_time(900)
-    assert story.advice == []
     story.train(20, first=40)
-    assert story.advice == []
+    assert decided(story) == []
 
 
 def test_a_failure_without_any_word_is_restarted_with_the_cause_unknown() -> None:
@@ -305,6 +430,81 @@ def test_tries_that_are_used_up_stop_the_run() -> None:
     story.watch.note_landed()
     story.pass_time(2)
     assert story.advice[-1].operation is Operation.STOP
+
+
+def slow_down(story: Story, steps: int, *, ranks: int = 1, slow_rank: int | None = None) -> None:
+    """Steps of 5 s with a little noise of their own, a fifth longer after so many."""
+    for number in range(steps + 40):
+        for rank in range(ranks):
+            is_slow = number >= steps and slow_rank in {None, rank}
+            milliseconds = (6000 if is_slow else 5000) + 13 * ((number * 7 + rank) % 11)
+            name = f"{rank}: " if ranks > 1 else ""
+            story.say(f"{name}iter {number}: loss 3.9, time {milliseconds}.00ms")
+        story.pass_time(5)
+
+
+def slow_advice(story: Story) -> list[Advice]:
+    return [one for one in story.advice if one.kind is Kind.STRAGGLER]
+
+
+def test_a_job_that_became_slow_is_observed_once() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    assert [(one.rule, one.operation.value) for one in slow_advice(story)] == [
+        ("slow_steps", "OBSERVE")
+    ]
+    advice = slow_advice(story)[0]
+    assert (advice.cause, advice.settled) == ("sustained_slowdown", True)
+    assert advice.missing_evidence
+    assert 1100 * 5 < advice.created_at / MICROSECONDS < 1116 * 5
+
+
+def test_a_suspicion_of_slow_steps_is_told_where_that_is_wanted() -> None:
+    quiet, told = Story(), Story(settings=WatchSettings(suspects_stragglers=True))
+    for story in (quiet, told):
+        slow_down(story, 200)
+    assert slow_advice(quiet) == []
+    assert [one.rule for one in slow_advice(told)] == ["slow_steps_suspected"]
+
+
+def test_a_slow_rank_is_named_and_nothing_is_done_to_its_node() -> None:
+    story = Story()
+    slow_down(story, 1100, ranks=4, slow_rank=0)
+    advice = slow_advice(story)[-1]
+    assert (advice.operation, advice.cause) == (Operation.OBSERVE, "slow_worker")
+    assert advice.exclude_nodes == ()
+
+
+def test_a_crash_after_a_slowdown_is_decided_as_ever() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    story.say("[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered")
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert story.advice[-1].kind is Kind.CRASH
+    assert story.advice[-1].operation is Operation.RESTART
+    assert story.advice[-1].generation == len(story.advice)
+
+
+def test_ticks_that_change_nothing_can_be_left_out_of_a_slow_job() -> None:
+    story = Story()
+    slow_down(story, 1100)
+    assert story.watch.next_change(story.now) != story.now  # the slowdown was told
+
+
+def test_a_detector_that_fails_costs_a_job_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("relume.models.straggler.detector.StragglerDetector.take", broken)
+    story = Story()
+    story.train(30)
+    story.say("[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered")
+    story.end("FAILED")
+    story.watch.note_landed()
+    story.pass_time(30)
+    assert [one.operation.value for one in decided(story)][-1:] == ["RESTART"]
 
 
 def test_lines_of_a_running_attempt_are_looked_for_only_when_somebody_asks() -> None:

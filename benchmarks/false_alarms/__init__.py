@@ -1,0 +1,1 @@
+"""Bench `false-alarms`: what detectors say of job-days in which nothing is wrong."""

@@ -1,0 +1,128 @@
+"""Bench `hang`: how soon a recorded run that falls silent is suspected, and called hung."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from relume import __version__
+from relume.benchmarks.false_alarms.settings import settings_hash
+from relume.benchmarks.hang.injected import PACES, SEED, Found, Injections
+from relume.benchmarks.hang.recordings import load
+from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.registry import data_folder
+from relume.benchmarks.result import Bar, BenchResult, Measure
+from relume.serve.live.watch import WatchSettings
+from relume.serve.offline import Analyzer
+
+CUTS, QUICK_CUTS = 4, 1
+_POLLS = 2
+"""Seconds that a service may take besides: to read a line, and to look at the clock."""
+_BARS = {
+    "suspicion_over_seconds_p95": Bar("<=", _POLLS),
+    "known_actionable_over_seconds_p95": Bar("<=", _POLLS),
+    "signed_actionable_over_seconds_p95": Bar("<=", 10),
+    "known_recall": Bar(">=", 0.99),
+    "cold_recall": Bar(">=", 0.99),
+    "called_hung_before": Bar("==", 0),
+    "seen_pauses_called_hung": Bar("==", 0),
+    "unread_logs_called_hung": Bar("==", 0),
+}
+
+
+def run(data: Path | None, *, quick: bool = False) -> BenchResult:
+    """Cut recorded runs at known lines, and play them at paces of 0.5 s to 150 s."""
+    data = data_folder(data, "hang", "the folder that holds mlperf-training-v2.1/")
+    analyzer, settings = Analyzer(), WatchSettings()
+    runs, digest, left_out = load(data, analyzer)
+    injections = Injections(runs, analyzer, settings)
+    cuts = QUICK_CUTS if quick else CUTS
+    (measures, kinds), usage = measured(lambda: _measure(injections, cuts))
+    return BenchResult(
+        id="hang-quick" if quick else "hang",
+        version=__version__,
+        machine=describe(),
+        corpus={
+            "name": "mlperf-training-v2.1, cut and played at other paces",
+            "hash": digest,
+            "runs": len(runs),
+            "hangs": kinds.total(),
+            "settings": settings_hash(settings.hang),
+        },
+        measures=measures,
+        bars=_BARS,
+        cpu_seconds=usage.cpu_seconds,
+        wall_seconds=usage.wall_seconds,
+        peak_rss_bytes=usage.peak_rss_bytes,
+        notes={
+            "hangs": dict(kinds),
+            "left_out": dict(left_out),
+            "paces_seconds": PACES,
+            "seed": SEED,
+            "over": "seconds after what the bar allows: 30 s or three expected gaps (suspicion), "
+            "90 s or 1.5 times the longest gap seen (hang), the second signal",
+            "cold": "attempts of which nothing is known beforehand; their larger patience is meant",
+            "known": "the other runs of the same system and benchmark came before",
+        },
+    )
+
+
+def _measure(injections: Injections, cuts: int) -> tuple[dict[str, Measure], Counter[str]]:
+    cold, known = injections.cold(cuts), injections.known(cuts)
+    signed, startups, pauses = injections.signed(cuts), injections.startups(), injections.pauses()
+    every = [*cold, *known, *signed]
+    measures: dict[str, Measure] = {
+        "suspicion_over_seconds_p95": _p95(map(_suspicion_over, every)),
+        "known_actionable_over_seconds_p95": _p95(map(_acted_over, known)),
+        "signed_actionable_over_seconds_p95": _p95(map(_signed_over, signed)),
+        "known_recall": _recall(known),
+        "cold_recall": _recall(cold),
+        "called_hung_before": sum(one.early for one in every),
+        "seen_pauses": pauses.seen,
+        "seen_pauses_called_hung": pauses.acted,
+        "unread_logs_called_hung": injections.unread(),
+        "startup_suspected": round(float(np.mean([s.suspected is not None for s in startups])), 3),
+    }
+    for name, found in (("suspicion", every), ("cold", cold), ("known", known), ("signed", signed)):
+        seconds = [one.suspected if name == "suspicion" else one.acted for one in found]
+        measures |= _spread(name, seconds)
+    counts = Counter(cold=len(cold), known=len(known), signed=len(signed), startup=len(startups))
+    return measures, counts
+
+
+def _suspicion_over(one: Found) -> float:
+    return _late(one.suspected) - max(30.0, 3.0 * one.gap_seconds)
+
+
+def _acted_over(one: Found) -> float:
+    return _late(one.acted) - max(90.0, 1.5 * one.longest_seconds)
+
+
+def _signed_over(one: Found) -> float:
+    """Seconds after both are there: a suspicion, and the second signal."""
+    return _late(one.acted) - max(one.sign_seconds or 0.0, 30.0, 3.0 * one.gap_seconds)
+
+
+def _late(seconds: float | None) -> float:
+    """What was missed comes after everything else."""
+    return float("inf") if seconds is None else seconds
+
+
+def _recall(found: Sequence[Found]) -> Measure:
+    return round(sum(one.acted is not None for one in found) / len(found), 4)
+
+
+def _p95(values: object) -> float:
+    return round(float(np.quantile(list(values), 0.95, method="higher")), 1)  # type: ignore[call-overload]
+
+
+def _spread(name: str, seconds: Sequence[float | None]) -> dict[str, Measure]:
+    known = [_late(one) for one in seconds]
+    quantiles = {"p50": 0.5, "p95": 0.95, "largest": 1.0}
+    return {
+        f"{name}_{words}_seconds": round(float(np.quantile(known, share, method="higher")), 1)
+        for words, share in quantiles.items()
+    }

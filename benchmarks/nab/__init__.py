@@ -1,0 +1,1 @@
+"""Bench `nab`: general detectors on general series, without tuning and without a bar."""

@@ -1,0 +1,1 @@
+"""Bench `peers`: what others do, beside ours, on the same job-days."""

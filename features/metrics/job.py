@@ -1,0 +1,139 @@
+"""The metrics of one job's nodes as they come in: what is usual, what came since the last step."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from relume.features.metrics.counters import Counter
+from relume.features.metrics.points import Series, is_counter, series_of
+from relume.features.metrics.stall import METRICS, StallSettings, stalled_signal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from relume.events import Sample
+    from relume.features.metrics.points import Answer, Window
+
+MAX_SERIES = 50_000
+"""Series of one job that are looked at: three a GPU for 2,000 nodes with 8 GPUs."""
+MAX_POINTS = 16
+"""Values of a series that are kept: four minutes at a scrape of 15 s."""
+_MEMORY = 0.02
+"""Weight of a new value in what is usual, once there are many."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """One series: values since the last progress, and the mean of those before it."""
+
+    recent: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=MAX_POINTS))
+    usual: float = 0.0
+    count: int = 0
+
+    def settle(self, until: int) -> None:
+        """Make values up to `until` part of what is usual."""
+        while self.recent and self.recent[0][0] <= until:
+            _, value = self.recent.popleft()
+            self.count += 1
+            self.usual += max(1 / self.count, _MEMORY) * (value - self.usual)
+
+
+@dataclass(slots=True)
+class JobMetrics:
+    """Bounded memory of one attempt's metrics: `MAX_SERIES` series of `MAX_POINTS` values.
+
+    Samples of nodes that aren't the job's must not come in. They may come late by up to a few
+    scrapes: values are kept in order of time.
+
+    Attributes
+    ----------
+    settings
+        When a value means standing still.
+    metrics
+        Which metrics are kept; those that `stalled_signal` looks at, unless told otherwise.
+    last_progress
+        UTC microseconds; null before the first.
+    left_out
+        Samples of series beyond the bound.
+
+    Examples
+    --------
+    >>> from relume.events import Sample
+    >>> second, job = 1_000_000, JobMetrics()
+    >>> for at, watts in ((10, 600.0), (20, 610.0), (40, 100.0), (50, 99.0)):
+    ...     power = Sample(
+    ...         source="dcgm",
+    ...         metric="gpu_power_watts",
+    ...         value=watts,
+    ...         node="n1",
+    ...         gpu="0",
+    ...         event_time=at * second,
+    ...     )
+    ...     job.take(power)
+    ...     if at == 20:
+    ...         job.progressed(30 * second)
+    >>> job.stalled(60 * second).health.value
+    'unhealthy'
+    """
+
+    settings: StallSettings = field(default_factory=StallSettings)
+    metrics: Collection[str] = METRICS
+    last_progress: int | None = None
+    left_out: int = 0
+    _held: dict[Series, _Held] = field(default_factory=dict)
+    _counters: Counter[Series] = field(default_factory=Counter)
+
+    def take(self, sample: Sample) -> None:
+        """Take a sample. One without a time, without a number or of another metric is ignored."""
+        if sample.event_time is None or sample.metric not in self.metrics:
+            return
+        series = series_of(sample)
+        value: float | None = sample.value if isfinite(sample.value) else None
+        if value is not None and is_counter(sample.metric):
+            value = self._counters.take(series, sample.event_time, value)
+        if value is None:
+            return
+        held = self._held.get(series)
+        if held is None:
+            if len(self._held) >= MAX_SERIES:
+                self.left_out += 1
+                self._counters.last.pop(series, None)
+                return
+            held = self._held[series] = _Held()
+        _insert(held.recent, (sample.event_time, value))
+
+    def progressed(self, event_time: int) -> None:
+        """Take that the job advanced by then: what was measured up to it is usual."""
+        if self.last_progress is not None and event_time <= self.last_progress:
+            return
+        self.last_progress = event_time
+        for held in self._held.values():
+            held.settle(event_time)
+
+    def window(self) -> Window:
+        """Return what came since the last progress, counters as rates."""
+        return {series: tuple(held.recent) for series, held in self._held.items()}
+
+    def usual(self) -> dict[Series, float]:
+        """Return what is usual, of series that were seen while the job advanced."""
+        return {series: held.usual for series, held in self._held.items() if held.count}
+
+    def stalled(self, event_time: int) -> Answer:
+        """Say whether the job stands still, as `stalled_signal` does; unknown before progress."""
+        since = 0 if self.last_progress is None else self.last_progress
+        return stalled_signal(
+            self.window(), self.usual(), since=since, now=event_time, settings=self.settings
+        )
+
+
+def _insert(recent: deque[tuple[int, float]], point: tuple[int, float]) -> None:
+    """Put a point in its place; it nearly always is the last one."""
+    later = []
+    while recent and recent[-1][0] > point[0]:
+        later.append(recent.pop())
+    if not recent or recent[-1][0] < point[0]:
+        recent.append(point)
+    recent.extend(reversed(later))

@@ -1,0 +1,253 @@
+"""Is it this node? Clocks, throttle reasons and power of its GPUs against those of its peers.
+
+All ranks of a job do the same work, so its other GPUs are the best yardstick there is. What all of
+them show is no fault of one node. Power says nothing alone: GPUs that wait for a slow one draw less
+than it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite
+from statistics import median
+from typing import NamedTuple, TypeVar
+
+from relume.features.metrics.points import Answer, Window
+from relume.verdict import Health
+
+CLOCK = "gpu_sm_clock_hertz"
+THROTTLE = "gpu_throttle_reasons_bits"
+POWER = "gpu_power_watts"
+METRICS = frozenset({CLOCK, THROTTLE, POWER})
+HARDWARE_THROTTLE = 0x08 | 0x40 | 0x80
+"""Bits of NVML's clock event reasons that are a fault: HW slowdown, HW thermal, HW power brake."""
+_TO_SIGMA = 1.4826
+"""A median absolute deviation of normal noise times this is its standard deviation."""
+
+_MAX_BITS = 2**53
+"""Beyond it a float is no exact set of bits."""
+
+Key = TypeVar("Key", bound=Hashable)
+Gpu = tuple[str | None, str]
+
+
+class Worse(StrEnum):
+    """Which side of its peers is the bad one."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSettings:
+    """When one is worse than its peers.
+
+    Attributes
+    ----------
+    min_peers
+        Fewer than these tell nothing.
+    effect
+        Share of the peers' median that a value must be worse by, however alike they are.
+    spreads
+        And how many of their standard deviations (by median absolute deviation).
+    throttled
+        Share of the time that a hardware throttle reason must stand; and the share of the peers
+        that must not have one, else it isn't this node.
+    min_points
+        Values that a series needs.
+    """
+
+    min_peers: int = 3
+    effect: float = 0.05
+    spreads: float = 6.0
+    throttled: float = 0.5
+    min_points: int = 3
+
+
+class _Yardstick(NamedTuple):
+    """What peers are like: how many, their median, and a spread that outliers don't move."""
+
+    peers: int
+    middle: float
+    spread: float
+
+
+def _yardstick(peers: Iterable[float]) -> _Yardstick:
+    values = [value for value in peers if isfinite(value)]
+    if not values:
+        return _Yardstick(0, 0.0, 0.0)
+    middle = median(values)
+    return _Yardstick(len(values), middle, _TO_SIGMA * median(abs(x - middle) for x in values))
+
+
+def compare(
+    value: float,
+    peers: Iterable[float],
+    *,
+    worse: Worse = Worse.LOWER,
+    settings: PeerSettings | None = None,
+) -> Answer:
+    """Say whether a value is worse than those of its peers, which don't include it.
+
+    Values that are no number don't count.
+
+    Examples
+    --------
+    >>> compare(1.2, [1.98, 1.97, 1.98, 1.96]).health.value
+    'unhealthy'
+    >>> compare(1.95, [1.98, 1.97, 1.98, 1.96]).health.value
+    'healthy'
+    >>> compare(1.2, [1.98]).reason
+    'too few peers: 1 of at least 3'
+    """
+    return _measured(value, _yardstick(peers), worse, settings or PeerSettings())
+
+
+def outliers(
+    values: Mapping[Key, float],
+    *,
+    worse: Worse = Worse.LOWER,
+    settings: PeerSettings | None = None,
+) -> dict[Key, Answer]:
+    """Return what each value is against all of them, as `compare` says it.
+
+    The yardstick is one for all, so that thousands take no longer than sorting them; a value that
+    is part of it moves it little.
+
+    >>> found = outliers({"a": 1.0, "b": 1.01, "c": 0.99, "d": 1.0, "e": 0.6})
+    >>> [key for key, answer in found.items() if answer.health is Health.UNHEALTHY]
+    ['e']
+    """
+    s = settings or PeerSettings()
+    count, middle, spread = _yardstick(values.values())
+    yardstick = _Yardstick(count - 1, middle, spread)
+    return {key: _measured(value, yardstick, worse, s) for key, value in values.items()}
+
+
+def _measured(value: float, yardstick: _Yardstick, worse: Worse, s: PeerSettings) -> Answer:
+    count, middle, spread = yardstick
+    if not isfinite(value):
+        return Answer(Health.UNKNOWN, "no value", {})
+    if count < s.min_peers:
+        return Answer(Health.UNKNOWN, f"too few peers: {count} of at least {s.min_peers}", {})
+    distance = middle - value if worse is Worse.LOWER else value - middle
+    is_worse = distance > max(s.effect * abs(middle), s.spreads * spread)
+    health = Health.UNHEALTHY if is_worse else Health.HEALTHY
+    return Answer(health, f"{value:.4g} against {middle:.4g} of {count} peers", {})
+
+
+def against_peers(
+    window: Window,
+    node: str,
+    *,
+    peers: Collection[str] | None = None,
+    settings: PeerSettings | None = None,
+) -> Answer:
+    """Say whether GPUs of a node run worse than those of its peers, over the same stretch of time.
+
+    Parameters
+    ----------
+    window
+        Clocks, throttle reasons and power (`METRICS`) of the GPUs; others are ignored. Cut it to
+        the stretch that is asked about.
+    node
+        Whose GPUs.
+    peers
+        Nodes to compare with; all others when null. Where there is none, each GPU of the node is
+        compared with the other ones.
+    settings
+        Thresholds; the defaults when null.
+
+    Returns
+    -------
+    Answer
+        *unhealthy*: a GPU has a lower clock than its peers, or is throttled by hardware while they
+        are not. *healthy*: its clocks, or throttle reasons, are like theirs. *unknown*: else. The
+        signals are ``clock``, ``throttle`` and ``power``; the last is for people, it decides
+        nothing.
+
+    Examples
+    --------
+    >>> from relume.features.metrics.points import Series
+    >>> clocks = {"n1": 1.98e9, "n2": 1.98e9, "n3": 1.1e9, "n4": 1.97e9}
+    >>> window = {
+    ...     Series(CLOCK, node, "0"): [(t, hertz) for t in range(3)]
+    ...     for node, hertz in clocks.items()
+    ... }
+    >>> against_peers(window, "n3").health.value, against_peers(window, "n1").health.value
+    ('unhealthy', 'healthy')
+    """
+    s = settings or PeerSettings()
+    judged = {}
+    for name, metric in (("clock", CLOCK), ("power", POWER)):
+        middles = _each(window, metric, median, s)
+        judged[name] = _worst(
+            _measured(value, _yardstick(others), Worse.LOWER, s)
+            for value, others in _split(middles, node, peers)
+        )
+    shares = _each(window, THROTTLE, _throttled_share, s)
+    judged["throttle"] = _worst(
+        _throttled(share, others, s) for share, others in _split(shares, node, peers)
+    )
+    said = {name: answer.health for name, answer in judged.items()}
+    deciding = (said["clock"], said["throttle"])
+    health = next((x for x in (Health.UNHEALTHY, Health.HEALTHY) if x in deciding), Health.UNKNOWN)
+    reason = "; ".join(f"{name}: {answer.reason}" for name, answer in judged.items())
+    return Answer(health, reason, said)
+
+
+def _throttled(share: float, others: Collection[float], s: PeerSettings) -> Answer:
+    alike = sum(other >= s.throttled for other in others)
+    words = f"by hardware {share:.0%} of the time, as are {alike} of {len(others)} peers"
+    if share < s.throttled:
+        health = Health.HEALTHY
+    elif len(others) < s.min_peers:
+        health = Health.UNKNOWN
+    else:
+        health = Health.UNHEALTHY if alike < s.throttled * len(others) else Health.HEALTHY
+    return Answer(health, words.replace("%", " %"), {})
+
+
+def _throttled_share(values: Collection[float]) -> float:
+    """The share of the values with a hardware reason; what can't be a set of bits has none."""
+    bits = [int(value) & HARDWARE_THROTTLE for value in values if 0 <= value < _MAX_BITS]
+    return sum(bit != 0 for bit in bits) / len(values)
+
+
+def _each(
+    window: Window, metric: str, of: Callable[[list[float]], float], s: PeerSettings
+) -> dict[Gpu, float]:
+    """One number for each whole GPU that has enough values of a metric."""
+    found: dict[Gpu, float] = {}
+    for series, points in window.items():
+        if series.metric == metric and series.gpu is not None and series.device is None:
+            values = [value for _, value in points if isfinite(value)]
+            if len(values) >= s.min_points:
+                found[series.node, series.gpu] = of(values)
+    return found
+
+
+def _split(
+    numbers: Mapping[Gpu, float], node: str, peers: Collection[str] | None
+) -> Iterator[tuple[float, list[float]]]:
+    """Yield the number of each GPU of the node, with those of its peers."""
+    own = {gpu: number for gpu, number in numbers.items() if gpu[0] == node}
+    others = [
+        number
+        for (other, _), number in numbers.items()
+        if other != node and (peers is None or other in peers)
+    ]
+    for gpu, number in own.items():
+        yield number, others or [x for other, x in own.items() if other != gpu]
+
+
+def _worst(answers: Iterable[Answer]) -> Answer:
+    """The first GPU that is unhealthy; else one that says least."""
+    found = list(answers)
+    for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY):
+        for answer in found:
+            if answer.health is health:
+                return answer
+    return Answer(Health.UNKNOWN, "not measured", {})

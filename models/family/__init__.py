@@ -1,0 +1,1 @@
+"""What earlier attempts of a job teach: pure."""

@@ -1,0 +1,280 @@
+"""One stream of step times: one regime of one printer, watched in both modes.
+
+*Guaranteed*: the e-detector against a calibration of a thousand steps; its alarms keep the budget.
+*Fast*: baselines of 64 bytes calibrated by a hundred steps; a suspicion, which only observes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from array import array
+from collections import deque
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from relume.errors import InputError
+from relume.models.baselines.baselines import Baselines
+from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
+from relume.models.baselines.kernels import CUSUM
+from relume.models.baselines.series import BLOCK
+from relume.models.straggler.settings import StragglerSettings
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+RECENT: Final = 64
+"""Steps kept to tell since when, and by how much."""
+RECOVERED: Final = 10
+"""Steps after an alarm whose median must be within the gate again for the slowdown to be over."""
+SHIFTS: Final = (0, 2)
+"""Where the blocks of five of each baseline begin. A slowdown shows once it fills most of a block:
+of one row of blocks up to seven steps pass until then, of two shifted ones five."""
+UNKNOWN_SPAN_SECONDS: Final = 1.0
+"""How far readings are taken to lie apart when nothing tells: few are, so the budget is kept."""
+
+
+class Level(IntEnum):
+    """How sure it is."""
+
+    NONE = 0
+    SUSPICION = 1
+    """The fast mode says so: observe."""
+    ACTIONABLE = 2
+    """The guaranteed mode says so, within the budget of false alarms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A level that a stream reached, or (`Level.NONE`) a slowdown that is over.
+
+    Attributes
+    ----------
+    place
+        Index among the values of this call that showed it.
+    back
+        How many readings before that one the slowdown began, by the best estimate.
+    usual, ratio
+        What a step took before, and how many times as long it takes since; both 0 when it is over.
+    """
+
+    place: int
+    level: Level
+    back: int = 0
+    usual: float = 0.0
+    ratio: float = 0.0
+
+
+class PaceStream:
+    """A stream of times in order. Bounded: 16 KiB while it calibrates, 8 afterwards.
+
+    Parameters
+    ----------
+    settings
+        Thresholds.
+    attempt, name
+        Whose stream it is: they choose the draws.
+
+    Examples
+    --------
+    >>> from relume.models.straggler.settings import StragglerSettings
+    >>> rng = np.random.default_rng(1)
+    >>> stream = PaceStream(StragglerSettings(), "lab/7@1.0", "train")
+    >>> stream.take(5 + 0.1 * rng.standard_normal(5000), span_seconds=5.0)
+    []
+    >>> slow = stream.take(6 + 0.1 * rng.standard_normal(60), span_seconds=6.0)
+    >>> [(change.level.name, change.place, round(change.ratio, 1)) for change in slow]
+    [('SUSPICION', 4, 1.2), ('ACTIONABLE', 11, 1.2)]
+    """
+
+    def __init__(self, settings: StragglerSettings, attempt: str, name: str) -> None:
+        self.settings, self.attempt, self.name = settings, attempt, name
+        self.level = Level.NONE
+        self._held = array("d")
+        self._span = 0.0
+        self._guaranteed: EDetector | None = None
+        self._fast = Baselines(settings.fast())
+        self._taken = 0
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._since_alarm = 0
+
+    @property
+    def count(self) -> int:
+        """Readings taken."""
+        return self._taken
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether the guaranteed mode is calibrated."""
+        return self._guaranteed is not None
+
+    @property
+    def usual(self) -> float | None:
+        """What a step usually takes: the median of the calibration; null before even the fast."""
+        if self._guaranteed is not None:
+            return self._guaranteed.usual
+        one = self._fast.series
+        is_calibrated = len(one) and one[0]["blocks"] >= self.settings.fast_blocks
+        return float(one[0]["base"]) if is_calibrated else None
+
+    def take(self, values: ArrayLike, *, span_seconds: float | None = None) -> list[Change]:
+        """Take readings in order; return what they change. What is no time of a step is passed.
+
+        Parameters
+        ----------
+        values
+            Time of a step, each.
+        span_seconds
+            From one reading to the next; null when nothing tells.
+        """
+        given = np.ascontiguousarray(values, np.float64)
+        places = np.flatnonzero((given > 0.0) & (given < np.inf))
+        changes: list[Change] = []
+        begin = 0
+        for part in np.split(given[places], self._turns(len(places))):
+            found = self._take(part, span_seconds or UNKNOWN_SPAN_SECONDS)
+            changes += [replace(one, place=int(places[begin + one.place])) for one in found]
+            begin += len(part)
+        return changes
+
+    def _turns(self, count: int) -> list[int]:
+        """Where among the next readings what is usual becomes known, or better known."""
+        known = (self.settings.fast_blocks * BLOCK, self.settings.calibration)
+        turns = {at - self._taken for end in known for at in (end - 1, end)}
+        return sorted(turn for turn in turns if 0 < turn < count)
+
+    def _take(self, values: NDArray[np.float64], span: float) -> list[Change]:
+        alarms = self._alarms(values, span)
+        if not alarms and self.level is Level.NONE:
+            self._recent.extend(values[-RECENT:].tolist())
+            return []
+        changes = []
+        first = 0 if self.level else min(alarms)
+        self._recent.extend(values[max(0, first - RECENT) : first].tolist())
+        for place in range(first, len(values)):
+            self._recent.append(float(values[place]))
+            change = self._step(place, alarms.get(place))
+            if change is not None:
+                changes.append(change)
+        return changes
+
+    def _alarms(self, values: NDArray[np.float64], span: float) -> dict[int, Level]:
+        """Return which readings alarm in which mode, the surer one where both do."""
+        alarms: dict[int, Level] = {}
+        for number, shift in enumerate(SHIFTS):
+            part = values[max(0, shift - self._taken) :]
+            first = self._taken + len(values) - len(part)
+            times = np.arange(first, first + len(part))
+            found = self._fast.update(np.full(len(part), number), times, part)
+            at = found.times[(found.kinds & CUSUM) > 0] - self._taken
+            alarms |= dict.fromkeys(at.tolist(), Level.SUSPICION)
+        self._taken += len(values)
+        begin = 0
+        if self._guaranteed is None:
+            begin = min(len(values), self.settings.calibration - len(self._held))
+            self._held.extend(values[:begin].tolist())
+            for _ in range(begin):  # one by one: the sum must not depend on the cuts
+                self._span += span
+            if len(self._held) == self.settings.calibration:
+                self._calibrate()
+        if self._guaranteed is not None and begin < len(values):
+            places = self._guaranteed.take(values[begin:]) + begin
+            alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
+        return alarms
+
+    def _calibrate(self) -> None:
+        self._guaranteed = self._new_detector()
+        self._guaranteed.take(np.frombuffer(self._held, np.float64))
+        self._held = array("d")
+
+    def _new_detector(self) -> EDetector:
+        """Regimes share no budget: each reading is one of one stream only."""
+        s = self.settings
+        alpha = alpha_of(s.budget, self._span / s.calibration)
+        wanted = GuaranteedSettings(
+            alpha, s.calibration, s.eta, s.effect, s.seed, full_bets=s.full_bets
+        )
+        return EDetector(wanted, self.attempt, self.name)
+
+    def _step(self, place: int, alarm: Level | None) -> Change | None:
+        usual = self.usual
+        if usual is None:
+            return None
+        self._since_alarm += bool(self.level)
+        if alarm is not None and alarm > self.level:
+            self.level, self._since_alarm = alarm, 0
+            back = self._onset(usual)
+            slow = list(self._recent)[-1 - back :]
+            return Change(place, alarm, back, usual, median(slow) / usual)
+        if self.level and self._since_alarm >= RECOVERED:
+            last = median(list(self._recent)[-RECOVERED:])
+            if last <= usual * (1.0 + self.settings.effect):
+                self.level, self._since_alarm = Level.NONE, 0
+                return Change(place, Level.NONE)
+        return None
+
+    def _onset(self, usual: float) -> int:
+        """How many readings ago it began: where the sum of what exceeds the gate was least."""
+        total, least, back = 0.0, math.inf, 0
+        recent = list(self._recent)
+        for number, value in enumerate(recent):
+            if total <= least:
+                least, back = total, len(recent) - 1 - number
+            total += value / usual - 1.0 - self.settings.effect
+        return back
+
+    def save(self) -> bytes:
+        """Return everything that is known, for `restore`."""
+        buffer = io.BytesIO()
+        plain = {
+            "level": int(self.level),
+            "held": self._held.tolist(),
+            "span": self._span,
+            "taken": self._taken,
+            "recent": list(self._recent),
+            "since_alarm": self._since_alarm,
+        }
+        guaranteed = self._guaranteed.save() if self._guaranteed is not None else b""
+        np.savez(
+            buffer,
+            plain=np.frombuffer(json.dumps(plain).encode(), np.uint8),
+            fast=np.frombuffer(self._fast.save(), np.uint8),
+            guaranteed=np.frombuffer(guaranteed, np.uint8),
+        )
+        return buffer.getvalue()
+
+    def restore(self, saved: bytes) -> None:
+        """Go on from what was saved of the same stream under the same settings.
+
+        Raises
+        ------
+        InputError
+            When it can't be read, or was saved under other settings.
+        """
+        try:
+            with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
+                plain = json.loads(parts["plain"].tobytes())
+                fast, guaranteed = parts["fast"].tobytes(), parts["guaranteed"].tobytes()
+                level, taken = Level(plain["level"]), int(plain["taken"])
+                held, span = array("d", plain["held"]), float(plain["span"])
+                recent = deque(map(float, plain["recent"]), maxlen=RECENT)
+                since_alarm = int(plain["since_alarm"])
+        except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+            raise InputError("a stream can't be restored", found=str(error)) from error
+        self._fast = Baselines.restore(fast, self.settings.fast())
+        self.level, self._taken, self._held, self._span = level, taken, held, span
+        self._recent, self._since_alarm, self._guaranteed = recent, since_alarm, None
+        if guaranteed:
+            self._guaranteed = self._new_detector()
+            self._guaranteed.restore(guaranteed)
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them: the first step of a service must not wait for that."""
+    stream = PaceStream(StragglerSettings(calibration=5, eta=1.0, fast_blocks=2), "warm-up", "")
+    stream.take(np.full(30, 1.0), span_seconds=1.0)

@@ -1,0 +1,142 @@
+"""The pace of one attempt being watched: what the straggler detector is told, and what it finds."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from relume.advice import Operation
+from relume.models.straggler.settings import StragglerSettings
+from relume.reasons import Reason, ReasonCode
+from relume.serve.analysis import AttemptAnalysis
+from relume.verdict import Kind, Locator, Retry, Verdict
+
+if TYPE_CHECKING:
+    from relume.models.straggler.book import RankBook
+    from relume.models.straggler.detector import Slowdown, StragglerDetector
+
+log = logging.getLogger(__name__)
+SLOW_STEPS_RULE, SUSPECTED_SLOW_STEPS_RULE = "slow_steps", "slow_steps_suspected"
+SLOWDOWN = "sustained_slowdown"
+"""Cause of a slowdown of which nobody can tell more."""
+NO_RANKS = "times of each rank's own work: they would tell who is slow"
+_CONFIDENCE, _SUSPICION_CONFIDENCE = 0.9, 0.4
+
+
+class Pace:
+    """Feeds the straggler detector of one attempt and words what it finds. Bounded state.
+
+    A job that is slow and runs is observed, whoever is to blame: nothing is done about it.
+
+    Parameters
+    ----------
+    settings
+        Thresholds.
+    suspicions
+        Whether what the fast mode suspects is said too.
+    """
+
+    def __init__(
+        self,
+        attempt: str,
+        analysis: AttemptAnalysis,
+        settings: StragglerSettings,
+        *,
+        suspicions: bool = False,
+    ) -> None:
+        self._attempt, self._settings, self._suspicions = attempt, settings, suspicions
+        self._analysis = analysis
+        self._detector: StragglerDetector | None = None
+        self._book: RankBook | None = None
+        self._told: tuple[int, int] | None = None
+        self._failed = False
+        analysis.step_times()  # from now on they are kept
+
+    def note_lines(self, event_time: int) -> None:
+        """Take what the lines that came last, by `event_time`, say of the pace."""
+        steps = self._analysis.step_times()
+        if not steps or self._failed:
+            return
+        try:
+            detector, book = self._parts()
+            for printer, step in steps:
+                if printer.rank is not None:
+                    book.take(printer.rank, step)
+                timed = step if step.time is not None else replace(step, time=event_time)
+                detector.take(printer, timed)
+        except Exception:  # a defect of ours must not cost the job its Advice
+            log.exception("%s: its pace can't be judged", self._attempt)
+            self._failed = True
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is a slowdown that wasn't told yet."""
+        slow = self._slowdown()
+        return slow is not None and _told_as(slow) != self._told
+
+    def finding(self, verdict: Verdict) -> Verdict | None:
+        """Return the verdict on a slowdown, once for each level; null while there is none.
+
+        `verdict` is what the lines say else.
+        """
+        slow = self._slowdown()
+        if slow is None or _told_as(slow) == self._told:
+            return None
+        self._told = _told_as(slow)
+        return self._verdict(verdict, slow)
+
+    def _slowdown(self) -> Slowdown | None:
+        """What is slow at present, as far as it is to be told."""
+        from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
+
+        slow = None if self._detector is None or self._failed else self._detector.slowdown
+        if slow is None or (slow.level < Level.ACTIONABLE and not self._suspicions):
+            return None
+        return slow
+
+    def _verdict(self, verdict: Verdict, slow: Slowdown) -> Verdict:
+        from relume.models.straggler.evidence import Blame, Evidence  # noqa: PLC0415
+        from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
+        from relume.models.straggler.who import who  # noqa: PLC0415
+
+        ranks = self._book.since(slow.since.step) if self._book is not None else None
+        answer = who(Evidence.of(slow, ranks=ranks))
+        is_sure = slow.level is Level.ACTIONABLE
+        missing = (NO_RANKS,) if answer.blame is Blame.UNKNOWN else ()
+        return replace(
+            verdict,
+            kind=Kind.STRAGGLER,
+            cause=answer.cause or SLOWDOWN,
+            domain=answer.domain,
+            root_line=slow.since.line,
+            root_file=slow.since.file,
+            culprit=Locator(
+                node=next(iter(answer.nodes), None), rank=next(iter(answer.ranks), None)
+            ),
+            retry=Retry.UNCLEAR,
+            operation=Operation.OBSERVE,
+            confidence=_CONFIDENCE if is_sure else _SUSPICION_CONFIDENCE,
+            rule=SLOW_STEPS_RULE if is_sure else SUSPECTED_SLOW_STEPS_RULE,
+            exclude_nodes=(),
+            missing_evidence=(*verdict.missing_evidence, *missing),
+            reasons=(*verdict.reasons, *(_reason(words) for words in (slow.reason, *answer.why))),
+        )
+
+    def _parts(self) -> tuple[StragglerDetector, RankBook]:
+        """Return the detector, made when the first step shows: numba takes a second to load."""
+        if self._detector is None or self._book is None:
+            from relume.models.straggler.book import RankBook  # noqa: PLC0415
+            from relume.models.straggler.detector import StragglerDetector  # noqa: PLC0415
+
+            self._detector = StragglerDetector(self._settings, self._attempt)
+            self._book = RankBook()
+        return self._detector, self._book
+
+
+def _reason(words: str) -> Reason:
+    return Reason(ReasonCode.SLOW_STEPS, detail=words)
+
+
+def _told_as(slow: Slowdown) -> tuple[int, int]:
+    return slow.since.step, int(slow.level)
