@@ -14,7 +14,7 @@ from relume.events import Sample, SchedulerEvent, SourceStatus
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.models.family.attempt import AttemptGaps
 from relume.models.hang.signs import Sign
-from relume.models.policy.decide import SUSPECTED_HANG_RULE
+from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.backtest.replay import ticked
 from relume.serve.live.judge import Judge
 from relume.serve.live.naming import log_source

@@ -29,8 +29,9 @@ from relume.benchmarks.result import Bar, BenchResult
 from relume.identity import AttemptId, JobKey
 from relume.ingest.attempts import KERNEL, SLURMCTLD, find_attempts
 from relume.models.policy.decide import decide
+from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import Policy, PolicyView
+from relume.models.policy.view import PolicyView
 from relume.serve.offline import Analyzer
 from relume.slurm.hostlists import fold
 from relume.slurm.nodes import short_name

@@ -10,7 +10,7 @@ from relume.benchmarks.loop.asked import Asked
 from relume.benchmarks.loop.training import Fault, History, Plan
 from relume.benchmarks.loop.watch import Seen, attempt_of
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.models.policy.decide import SUSPECTED_HANG_RULE
+from relume.models.policy.rules import SUSPECTED_HANG_RULE
 
 NEVER_SECONDS = 3600.0
 """What a time that never came counts as in a median: longer than any job of the bench."""

@@ -10,34 +10,6 @@ from relume.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The site's limits; a job's comment may only tighten them.
-
-    Attributes
-    ----------
-    max_restarts
-        Restarts of one run that count as tries; a try that made progress does not count.
-    identical_failures
-        The n-th failure in a row with one fingerprint and no progress stops the run.
-    exclusion_cap
-        Nodes that may be excluded for one job.
-    hold_seconds
-        How long a HOLD lasts before the job is let go.
-    advice_seconds
-        How long other Advice may be carried out.
-    numeric
-        What comes of a numeric failure: OBSERVE, HOLD or STOP.
-    """
-
-    max_restarts: int = 3
-    identical_failures: int = 2
-    exclusion_cap: int = 2
-    hold_seconds: int = 1800
-    advice_seconds: int = 3600
-    numeric: Operation = Operation.OBSERVE
-
-
-@dataclass(frozen=True, slots=True)
 class JobWishes:
     """What the job's comment asks for, already clamped by the site; nulls ask for nothing.
 
@@ -56,13 +28,48 @@ class JobWishes:
 class PastAttempt:
     """How an earlier attempt of the run ended; null steps when none were seen.
 
-    `fingerprint` is null for one that didn't fail.
+    `fingerprint` is null for one that didn't fail; `ended_at` (UTC microseconds) where nobody
+    knows when it ended.
     """
 
     restart_count: int
     fingerprint: str | None
     first_step: int | None = None
     last_step: int | None = None
+    ended_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What goes on around an attempt, as far as anybody knows: null is unknown, and guards nothing.
+
+    Attributes
+    ----------
+    now
+        UTC microseconds.
+    admin_acted
+        What a person did about this job or its nodes since it failed, in words.
+    failed_together, running
+        Jobs that failed within the breaker's time, this one included; jobs that run.
+    partition_nodes, partition_excluded
+        Nodes of the job's partition, and those of them that are left out for other jobs.
+    seconds_left
+        Until the job's deadline, or the end of its reservation: what may still be run.
+    queue_seconds
+        Expected wait in the queue for a restart.
+    restart_seconds
+        From the start of an attempt to its first new step.
+    """
+
+    now: int | None = None
+    admin_acted: str | None = None
+    failed_together: int | None = None
+    running: int | None = None
+    partition_nodes: int | None = None
+    partition_excluded: int | None = None
+    seconds_left: float | None = None
+    queue_seconds: float | None = None
+    restart_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,7 @@ class PolicyView:
     needed_nodes: int | None = None
     placeable_nodes: int | None = None
     wishes: JobWishes = field(default_factory=JobWishes)
+    around: Surroundings = field(default_factory=Surroundings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +107,16 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """A rule that was tried before the one that decided, and why it didn't apply."""
+
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
-    """What should happen, why, and which limits spoke."""
+    """What should happen, why, why nothing else did, and which limits spoke."""
 
     operation: Operation
     rule: str
@@ -109,4 +125,5 @@ class Decision:
     exclude_nodes: tuple[str, ...] = ()
     requests: tuple[RequestKind, ...] = ()
     guards: tuple[Guard, ...] = ()
+    passed: tuple[Passed, ...] = ()
     expires_in_seconds: int = 3600

@@ -10,7 +10,7 @@ from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
-from relume.models.policy.decide import SUSPECTED_HANG_RULE
+from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed

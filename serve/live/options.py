@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from relume.advice import Mode, Operation
 from relume.models.hang.settings import HangSettings
-from relume.models.policy.view import Policy
+from relume.models.policy.policy import Policy
 from relume.models.straggler.settings import StragglerSettings
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings

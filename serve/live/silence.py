@@ -11,7 +11,7 @@ from relume.models.family.prior import Family
 from relume.models.hang.detector import HangDetection, HangDetector, Level
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
-from relume.models.policy.decide import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
+from relume.models.policy.rules import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.verdict import Domain, Kind, Retry, Verdict

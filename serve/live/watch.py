@@ -25,8 +25,9 @@ from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
 from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
+from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.policy.view import Decision, JobWishes, PastAttempt, PolicyView
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from controlling import SECOND, T0, make_job
 from relume.advice import Advice, Mode, comparable
 from relume.clock import ManualClock
-from relume.models.policy.decide import SUSPECTED_HANG_RULE
+from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.ledger import AttemptRecord, Ledger, sqlite_url
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions

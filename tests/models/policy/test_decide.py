@@ -9,10 +9,12 @@ import pytest
 
 from relume.advice import Mode, Operation
 from relume.identity import AttemptId
-from relume.models.policy.decide import counted_tries, decide
+from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
+from relume.models.policy.guards import counted_tries
+from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.policy.view import JobWishes, PastAttempt, PolicyView
 from relume.verdict import Domain, Evidence, Kind, Locator, Retry, Verdict
 
 ATTEMPT = AttemptId.parse("lab/7@1767323045.1")

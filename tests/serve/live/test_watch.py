@@ -15,7 +15,7 @@ from relume.models.family.prior import Family
 from relume.models.hang.detector import HangDetector
 from relume.models.hang.known import Known
 from relume.models.hang.signs import Sign
-from relume.models.policy.decide import SUSPECTED_HANG_RULE
+from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.analysis import AttemptAnalysis
