@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relume.advice import Mode, Operation
 from relume.models.hang.settings import HangSettings
-from relume.models.policy.policy import Policy
+from relume.models.policy.policy import Policy, Preset
 from relume.models.straggler.settings import StragglerSettings
 from relume.serve.configured import diagnosis_of
 from relume.serve.live.watch import WatchSettings
@@ -43,7 +43,7 @@ class RunnerOptions:
     @classmethod
     def of(cls, settings: Settings) -> RunnerOptions:
         """Return the options that a configuration means."""
-        serve, policy = settings.serve, settings.policy
+        serve = settings.serve
         name = settings.cluster.name
         return cls(
             cluster="" if name == ClusterSettings().name else name,
@@ -52,14 +52,7 @@ class RunnerOptions:
             kernel_logs=serve.kernel_logs,
             tick_seconds=serve.tick_seconds,
             watch=WatchSettings(
-                policy=Policy(
-                    max_restarts=policy.max_restarts,
-                    identical_failures=policy.identical_failures,
-                    exclusion_cap=policy.exclusion_cap,
-                    hold_seconds=policy.hold_seconds,
-                    advice_seconds=policy.advice_seconds,
-                    numeric=Operation(policy.numeric.upper()),
-                ),
+                policy=policy_of(settings),
                 diagnosis=diagnosis_of(settings),
                 hang=hang_of(settings),
                 straggler=StragglerSettings(
@@ -71,6 +64,17 @@ class RunnerOptions:
                 settle_seconds=serve.settle_seconds,
             ),
         )
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return the limits that a configuration means: its preset, and what it names beside it."""
+    section = settings.policy
+    written = {name: getattr(section, name) for name in section.model_fields_set - {"preset"}}
+    if "numeric" in written:
+        written["numeric"] = Operation(section.numeric.upper())
+    if written.get("window_restarts") == 0:
+        written["window_restarts"] = None
+    return replace(Policy.of(Preset(section.preset)), **written)
 
 
 def hang_of(settings: Settings) -> HangSettings:

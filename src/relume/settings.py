@@ -280,6 +280,13 @@ class LakeSettings(_Section):
 class PolicySettings(_Section):
     """The site's limits on what is advised; a job's comment may only tighten them."""
 
+    preset: Literal["cautious", "standard", "aggressive"] = "standard"
+    """The limits that hold where this section names none: the defaults below are *standard*'s.
+
+    `cautious` tries once, leaves out one node, and holds jobs that fail together sooner;
+    `aggressive` tries up to eight times, four times a day, and leaves out four nodes. The page
+    docs/policy.md has them side by side."""
+
     max_restarts: int = Field(default=3, ge=0)
     """How many tries a run gets.
 
@@ -294,6 +301,41 @@ class PolicySettings(_Section):
     """How many nodes may be left out for one failure.
 
     Raising it lets a wrong diagnosis take more nodes from a job; at 0 no node is left out."""
+
+    window_restarts: int = Field(default=0, ge=0)
+    """How many tries a run gets within `policy.window_seconds`. At 0, the default, any.
+
+    It is for runs that get many tries in all, so that a fault that stays doesn't use them up in a
+    day."""
+
+    window_seconds: int = Field(default=86_400, ge=1)
+    """Over how long `policy.window_restarts` counts.
+
+    The default is a day. A shorter one forgives sooner, and lets a fault that stays use up more."""
+
+    partition_cap: float = Field(default=0.05, ge=0, le=1)
+    """Which share of a partition's nodes may be left out at once, over all jobs; one node always.
+
+    Raising it lets a wrong diagnosis of many jobs take more nodes from a partition; at 0 one node
+    is left out at a time."""
+
+    breaker_jobs: int = Field(default=5, ge=2)
+    """How many jobs that fail together are one incident of the cluster.
+
+    They are held instead of restarted, since they would fail by it again. A lower number holds jobs
+    that failed together by chance."""
+
+    breaker_share: float = Field(default=0.25, gt=0, le=1)
+    """Which share of the running jobs that has to be, beside `policy.breaker_jobs`.
+
+    It keeps large clusters, in which some jobs always fail, from being held. At 1 all have to
+    fail."""
+
+    useful_seconds: float = Field(default=600.0, ge=0)
+    """How long a restart has to be able to work before the job's deadline.
+
+    With less, its nodes are worth more to others. What the queue and the start take doesn't
+    count."""
 
     hold_seconds: int = Field(default=1800, ge=1)
     """How long a job is held when nobody can tell yet what to do, before it is let go.

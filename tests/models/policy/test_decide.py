@@ -7,53 +7,17 @@ from typing import Any
 
 import pytest
 
+from policies import HANG, LOST_GPU, WORKLOAD, verdict, view
 from relume.advice import Mode, Operation
-from relume.identity import AttemptId
 from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.guards import counted_tries
 from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import JobWishes, PastAttempt, PolicyView
-from relume.verdict import Domain, Evidence, Kind, Locator, Retry, Verdict
+from relume.models.policy.view import JobWishes, PastAttempt
+from relume.verdict import Domain, Kind, Retry
 
-ATTEMPT = AttemptId.parse("lab/7@1767323045.1")
 POLICY = Policy()
-
-
-def verdict(**changes: Any) -> Verdict:
-    fields: dict[str, Any] = {
-        "attempt": str(ATTEMPT),
-        "kind": Kind.CRASH,
-        "cause": "some_cause",
-        "domain": Domain.UNKNOWN,
-        "root_line": 3,
-        "root_file": "job.log",
-        "culprit": Locator(),
-        "retry": Retry.UNCLEAR,
-        "operation": "RESTART",
-        "confidence": 0.9,
-        "rule": "some_rule",
-        "evidence": (Evidence("some_rule", "root", "job.log", 3, "KeyError: 'x' on rank 3"),),
-    }
-    return Verdict(**(fields | changes))
-
-
-def view(**changes: Any) -> PolicyView:
-    fields: dict[str, Any] = {
-        "attempt": ATTEMPT,
-        "verdict": verdict(),
-        "ended": True,
-        "settled": True,
-        "scheduler_state": "FAILED",
-        "run_nodes": ("n1", "n2", "n3"),
-    }
-    return PolicyView(**(fields | changes))
-
-
-WORKLOAD = verdict(domain=Domain.WORKLOAD, retry=Retry.NO)
-LOST_GPU = verdict(domain=Domain.HARDWARE, culprit=Locator("n2"), exclude_nodes=("n2",))
-HANG = verdict(kind=Kind.HANG)
 
 
 @pytest.mark.parametrize(
