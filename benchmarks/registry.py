@@ -172,6 +172,12 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "simulator",
+        "simulated faults, repairs and times to failure beside published ones; CPU time of a month",
+        "none",
+        "relume.benchmarks.simulator.facts",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

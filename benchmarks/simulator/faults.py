@@ -95,9 +95,13 @@ def draw_faults(
 def node_faults(
     faults: Faults, per_node_day: float, nodes: int, days: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Draw times (seconds), nodes and repairs (seconds) of faults that are tied to nodes."""
+    """Draw times (seconds), nodes and repairs (seconds) of faults that are tied to nodes.
+
+    `per_node_day` counts faults that come together once: they end a job once.
+    """
     # Each fault brings so many others on average; what is left is drawn by itself.
-    first = per_node_day * (1 - faults.again_share - faults.together_share)
+    alone = 1 - faults.again_share - faults.together_share
+    first = per_node_day / (1 - faults.together_share) * alone
     rates = rng.gamma(faults.node_size, first / faults.node_size, nodes)
     counts = rng.poisson(rates * days)
     node = np.repeat(np.arange(nodes), counts)

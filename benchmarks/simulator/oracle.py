@@ -34,7 +34,7 @@ from relume.features.goodput.cluster import shares
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FROZEN = "c48d0a8cc84d7891"
+FROZEN = "1ef44afbce412653"
 """Hash of the parameters that the stored result was made with."""
 NODES = (128, 512, 2048)
 """1,024, 4,096 and 16,384 GPUs."""

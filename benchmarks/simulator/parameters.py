@@ -5,8 +5,9 @@ from __future__ import annotations
 import tomllib
 from hashlib import sha256
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from relume.errors import InputError
 from relume.verdict import Domain
@@ -74,6 +75,21 @@ class Run(_Part):
     spare_share: float = Field(ge=0)
 
 
+class Mix(_Part):
+    """Jobs of a cluster: how large, how long."""
+
+    nodes: tuple[int, ...] = Field(min_length=1)
+    weights: tuple[float, ...] = Field(min_length=1)
+    median_hours: float = Field(gt=0)
+    spread: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        if len(self.nodes) != len(self.weights) or min(self.weights) < 0 or min(self.nodes) < 1:
+            raise ValueError("as many weights as sizes, none below zero, sizes from 1 on")
+        return self
+
+
 class Parameters(_Part):
     """All of it."""
 
@@ -82,6 +98,7 @@ class Parameters(_Part):
     kinds: Kinds
     stragglers: Stragglers
     run: Run
+    mix: Mix
 
     @property
     def node_weight(self) -> float:
