@@ -78,12 +78,7 @@ class Cluster:
     _planned: int = 0
     _runs: list[Run] = field(default_factory=list)
     _queue: list[Run] = field(default_factory=list)
-    _draws: NDArray[np.float64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Draw what is the same for every operator."""
-        rng = np.random.default_rng([self.seed, 1])
-        self._draws = rng.uniform(size=(len(self.faults), _DRAWS))
+    _draws: dict[int, list[float]] = field(default_factory=dict)
 
     def run(self, plans: list[RunPlan], days: float) -> Recording:
         """Run `plans` for `days`; return what was recorded of them."""
@@ -331,4 +326,9 @@ class Cluster:
         return float(self.faults.repair[fault])
 
     def _draw(self, fault: int, number: int) -> float:
-        return float(self._draws[fault, number % _DRAWS])
+        """Return a draw about a fault: the same for every operator, whoever it meets and when."""
+        drawn = self._draws.get(fault)
+        if drawn is None:
+            rng = np.random.default_rng([self.seed, 1, fault])
+            drawn = self._draws[fault] = rng.uniform(size=_DRAWS).tolist()
+        return drawn[number % _DRAWS]

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import orjson
 
 from relume import __version__
 from relume.benchmarks.machine import describe, measured
@@ -27,6 +26,7 @@ from relume.benchmarks.simulator.nodes import Nodes
 from relume.benchmarks.simulator.operators import BASELINE, HUMAN, ORACLE, Operator, from_results
 from relume.benchmarks.simulator.parameters import Parameters
 from relume.benchmarks.simulator.runs import RunPlan
+from relume.benchmarks.simulator.simulate import stored
 from relume.errors import InputError
 from relume.features.goodput.buckets import Bucket
 from relume.features.goodput.cluster import shares
@@ -40,7 +40,6 @@ NODES = (128, 512, 2048)
 """1,024, 4,096 and 16,384 GPUs."""
 SEEDS, QUICK_SEEDS, DAYS = 200, 10, 30.0
 RESULTS = Path(__file__).parent.parent / "results"
-_SOURCES = ("loop", "hang", "episodes", "false-alarms")
 _RESAMPLES = 1_000
 
 
@@ -69,7 +68,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
             hint="they were changed after they were frozen: set FROZEN anew, and say why",
         )
     settings, seeds = published.load(), range(QUICK_SEEDS if quick else SEEDS)
-    operators = (BASELINE, HUMAN, from_results(stored()), ORACLE)
+    operators = (BASELINE, HUMAN, from_results(stored(RESULTS)), ORACLE)
     measures, usage = measured(lambda: _measures(settings, operators, seeds))
     return BenchResult(
         id="oracle-quick" if quick else "oracle",
@@ -89,14 +88,6 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         peak_rss_bytes=usage.peak_rss_bytes,
         notes={"interval": f"95 % bootstrap over seeds, {_RESAMPLES} resamples"},
     )
-
-
-def stored() -> dict[str, dict[str, object]]:
-    """Return the stored results that Relume's operator is made of; those that aren't there miss."""
-    paths = {bench: RESULTS / f"{bench}.json" for bench in _SOURCES}
-    return {
-        bench: orjson.loads(path.read_bytes()) for bench, path in paths.items() if path.exists()
-    }
 
 
 def live(settings: Parameters, nodes: int, operator: Operator, seed: int) -> Lived:

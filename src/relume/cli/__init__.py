@@ -22,6 +22,7 @@ from relume.cli import (
     rules,
     scan,
     serve,
+    simulate,
     watchdog,
 )
 from relume.cli.output import say
@@ -42,6 +43,7 @@ app.command("diagnose")(diagnose.diagnose)
 app.command("demo")(demo.demo)
 app.command("scan")(scan.scan)
 app.command("backtest")(backtest.backtest)
+app.command("simulate")(simulate.simulate)
 app.command("serve")(serve.serve)
 app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
