@@ -178,6 +178,13 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.simulator.facts",
     ),
     Bench(
+        "policy",
+        "what is decided when a recorded workload failure comes again in other clothes, with "
+        "progress or without, or after another one",
+        "folder with failure-cases/ and mlperf-training-v2.1/",
+        "relume.benchmarks.policy",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
