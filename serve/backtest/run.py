@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -141,8 +141,10 @@ class Recording:
         judging: Judging,
         results: Results,
         advance: Callable[[int, int], None] = lambda _done, _total: None,
+        *,
+        only: Collection[str] | None = None,
     ) -> None:
-        """Replay every unit that `results` doesn't have.
+        """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
         `advance` is told how many units are done, and how many there are.
 
@@ -164,9 +166,9 @@ class Recording:
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
-        taught = None if self.lake is None else LakeHistory(self.lake)
+        taught = LakeHistory(self.lake) if self.lake is not None and only is None else None
         teaches = None if taught is None else taught.history
-        plans = self._plans()
+        plans = [one for one in self._plans() if only is None or one.name in only]
         for number, planned in enumerate(plans):
             advance(number, len(plans))
             if planned.name not in results.done:
@@ -230,11 +232,12 @@ class Outcome:
             for one in unit.attempts:
                 if one.missing or not one.logs:
                     self.unread[one.attempt] = one.missing
-                yield _scored(one, left.pop(one.attempt, None), self._origin)
+                yield scored(one, left.pop(one.attempt, None), self._origin)
         self.not_replayed = list(left)
 
 
-def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
+def scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
+    """Return the result of an attempt as it is scored, with its label; null where it has none."""
     alarms = (_alarm(one, advice) for advice in one.advice)
     return ScoredAttempt(
         attempt=one.attempt,
