@@ -20,9 +20,9 @@ from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import ScoredAttempt
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
-from relume.serve.backtest.replay import replay_unit
+from relume.serve.backtest.replay import Look, Replayed, replay_unit
 from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
-from relume.serve.backtest.sources import Planned
+from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
@@ -178,6 +178,38 @@ class Recording:
         if taught is not None:
             taught.close()
         advance(len(plans), len(plans))
+
+    def attempts(self) -> list[str]:
+        """Return the attempts that it holds.
+
+        Raises
+        ------
+        RelumeError
+            When it can't be read.
+        """
+        if self._dataset is not None:
+            return [one.attempt for one in self._dataset.attempts()]
+        return list(self._reader.index().attempts) if self._reader is not None else []
+
+    def observe(
+        self, attempt: str, judging: Judging, look: Look
+    ) -> tuple[Unit, dict[str, Replayed]]:
+        """Replay the unit of an attempt while somebody looks; nothing is kept or learned.
+
+        Raises
+        ------
+        RelumeError
+            When the data can't be read.
+        """
+        allow_many_files()
+        zone = self.zone or judging.zone
+        analyzer, settings = judging.analyzer, judging.settings
+        if self._live and self._reader is not None:
+            reader = LakeReader(self._reader.folder, zone=zone)
+            return replay_live(reader, analyzer, settings, zone, look=look)
+        planned = next(one for one in self._plans() if attempt in one.attempts)
+        unit = planned.make()
+        return unit, replay_unit(unit, analyzer, settings, zone, look=look)
 
     def _plans(self) -> list[Planned]:
         if self._dataset is not None:

@@ -83,11 +83,10 @@ def tables(tuning: Tuning) -> Iterator[Table]:
     """Yield a table for each kind."""
     for one in tuning.tuned:
         table = Table(*_COLUMNS, title=str(one.kind), title_justify="left", box=SIMPLE_HEAD)
-        changed = ", ".join(f"{name} = {value:g}" for name, value in one.changed.items())
         for half, (present, chosen) in (("earlier", one.earlier), ("later", one.later)):
             table.add_row(f"{half}: as it is", *_cells(present))
             if one.changed:
-                table.add_row(f"{half}: {changed}", *_cells(chosen))
+                table.add_row(f"{half}: as chosen", *_cells(chosen))
         yield table
 
 
