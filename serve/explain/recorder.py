@@ -100,11 +100,13 @@ class Recorder:
     _phase: str = LAUNCH
     _level: Level | None = None
     _key: tuple[str, int] | None = None
+    _watch: AttemptWatch | None = None
 
     def look(self, judge: Judge, landing: Landing) -> None:
         """Look at the attempt before something lands."""
         watch = judge.watches.get(self.attempt)
-        if watch is not None and not (watch.facts is not None and watch.facts.ended):
+        if watch is not None and _runs(watch):
+            self._watch = watch
             self._look_at(watch)
             if isinstance(landing, Tick):
                 self._now = landing.event_time
@@ -117,9 +119,11 @@ class Recorder:
 
     def finish(self) -> None:
         """Take that it is over: the silence that goes on is one that no step ended."""
+        if self._watch is not None and _runs(self._watch):
+            self._look_at(self._watch)  # what the last landing changed
         if self._since is not None and self._now is not None and self._now > self._since:
             self._note((self._now - self._since) / MICROSECONDS, ended=False)
-        self.silences.sort(key=lambda one: one.rank, reverse=True)
+        self.silences = heapq.nlargest(MAX_SILENCES, self.silences, key=lambda one: one.rank)
 
     def _look_at_silence(self, detector: HangDetector) -> None:
         known = detector.known
@@ -157,3 +161,8 @@ class Recorder:
             seen.is_calibrated = stream.is_guaranteed
             seen.evidence = max(seen.evidence, stream.evidence)
         self.slowdown = detector.slowdown or self.slowdown
+
+
+def _runs(watch: AttemptWatch) -> bool:
+    """Whether it goes on, and its logs are read: else there is nothing to look at."""
+    return watch.is_read and (watch.facts is None or not watch.facts.ended)

@@ -333,6 +333,11 @@ class AttemptWatch:
             self.last = advice
 
     @property
+    def is_read(self) -> bool:
+        """Whether all of its logs can be read: what isn't read is no silence."""
+        return not self._blind
+
+    @property
     def detectors(self) -> tuple[HangDetector, StragglerDetector | None]:
         """Who judges silences and pace, for explanations, which only look."""
         return self._silence.detector, self._pace.detector
