@@ -39,6 +39,7 @@ def to_document(one: Explained) -> dict[str, Any]:
             "why": list(why_hang(one)),
             "thresholds": None if seen.limits is None else _limits(seen.limits),
             "relatives": seen.relatives,
+            "unread": seen.unread,
             "phases": {
                 name: {
                     "count": spread.count,

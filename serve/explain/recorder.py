@@ -81,6 +81,10 @@ class Recorder:
         The last slowdown, null for none.
     advice
         What was advised.
+    calibration
+        Steps that calibrate the mode that keeps a budget.
+    unread
+        How often nobody could tell when its lines came, or they could not be read.
     """
 
     attempt: str
@@ -94,6 +98,7 @@ class Recorder:
     slowdown: Slowdown | None = None
     advice: list[Advice] = field(default_factory=list)
     calibration: int = 0
+    unread: int = 0
     _now: int | None = None
     _since: int | None = None
     _lines: int = 0
@@ -101,12 +106,18 @@ class Recorder:
     _level: Level | None = None
     _key: tuple[str, int] | None = None
     _watch: AttemptWatch | None = None
+    _is_lost: bool = False
 
     def look(self, judge: Judge, landing: Landing) -> None:
         """Look at the attempt before something lands."""
         watch = judge.watches.get(self.attempt)
-        if watch is not None and _runs(watch):
-            self._watch = watch
+        if watch is None or _is_over(watch):
+            return
+        self._watch = watch
+        if not watch.is_read:  # what isn't read is no silence
+            self.unread += not self._is_lost
+            self._is_lost = True
+        else:
             self._look_at(watch)
             if isinstance(landing, Tick):
                 self._now = landing.event_time
@@ -119,7 +130,7 @@ class Recorder:
 
     def finish(self) -> None:
         """Take that it is over: the silence that goes on is one that no step ended."""
-        if self._watch is not None and _runs(self._watch):
+        if self._watch is not None and self._watch.is_read and not _is_over(self._watch):
             self._look_at(self._watch)  # what the last landing changed
         if self._since is not None and self._now is not None and self._now > self._since:
             self._note((self._now - self._since) / MICROSECONDS, ended=False)
@@ -131,6 +142,8 @@ class Recorder:
         self.relatives = len(detector.family.members)
         if since is None:
             return
+        if self._is_lost or (since != self._since and lines == self._lines):
+            self._excuse()
         if (since, lines) != (self._since, self._lines):
             if self._since is not None and lines > self._lines:
                 self._note((since - self._since) / MICROSECONDS, ended=True)
@@ -139,6 +152,12 @@ class Recorder:
         if key != self._key:  # nothing else changes it while the silence lasts
             self._key, self._phase, self.limits = key, known.phase, detector.thresholds()
         self._level = detector.reported or self._level
+
+    def _excuse(self) -> None:
+        """Take that nobody looked till now: only what was told of a silence before stays."""
+        if self._level is not None and self._since is not None and self._now is not None:
+            self._note((self._now - self._since) / MICROSECONDS, ended=False)
+        self._since, self._level, self._is_lost = None, None, False
 
     def _note(self, seconds: float, *, ended: bool) -> None:
         if self.limits is None or self._since is None:
@@ -163,6 +182,5 @@ class Recorder:
         self.slowdown = detector.slowdown or self.slowdown
 
 
-def _runs(watch: AttemptWatch) -> bool:
-    """Whether it goes on, and its logs are read: else there is nothing to look at."""
-    return watch.is_read and (watch.facts is None or not watch.facts.ended)
+def _is_over(watch: AttemptWatch) -> bool:
+    return watch.facts is not None and watch.facts.ended

@@ -15,7 +15,7 @@ from relume.printing import printable
 from relume.serve.explain.document import SHARES
 from relume.serve.explain.explain import Explained
 from relume.serve.explain.spread import Course
-from relume.serve.explain.words import BASES, outcome, why_hang, why_slow
+from relume.serve.explain.words import because, outcome, why_hang, why_slow
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -104,7 +104,7 @@ def _silences(one: Explained) -> Table:
             silence.phase,
             f"{limits.suspicion_seconds:.0f} s",
             f"{patience:.0f} s" if math.isfinite(patience) else "never",
-            BASES[limits.basis],
+            because(silence.phase, limits),
             outcome(silence),
         )
     return table

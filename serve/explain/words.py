@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from relume.errors import counted
 from relume.models.hang.detector import Level
+from relume.models.hang.known import STARTING
 from relume.models.hang.patience import Basis, Thresholds
 from relume.models.straggler.stream import Level as PaceLevel
 from relume.serve.explain.explain import Explained
@@ -20,6 +22,13 @@ BASES: Final = {
     Basis.PHASE: "it announced a phase of its own",
 }
 """What a threshold rests on."""
+STARTS: Final = {
+    Basis.UNKNOWN: "how long it takes to start is not known",
+    Basis.FEW: "few starts of its family are known",
+    Basis.FAMILY: "starts of its family are known",
+}
+"""The same before the first step."""
+UNREAD: Final = "nobody could tell when its lines came"
 
 
 def why_hang(one: Explained) -> Iterator[str]:
@@ -27,6 +36,9 @@ def why_hang(one: Explained) -> Iterator[str]:
     seen = one.seen
     if one.start is None:
         yield "no clock says when its lines came, so no silence is judged"
+        return
+    if seen.unread and not seen.silences:
+        yield f"{UNREAD}, so no silence could be judged"
         return
     if seen.limits is None or not seen.silences:
         yield "it showed no step, and nobody said that it runs: there is no silence to judge"
@@ -36,13 +48,13 @@ def why_hang(one: Explained) -> Iterator[str]:
     limit = furthest.limits
     if furthest.level is Level.ACTIONABLE:
         yield (
-            f"called a hang: a silence of {about}; {_patience(limit)}"
+            f"called a hang: a silence of {about}; {_patience(furthest.phase, limit)}"
             if furthest.seconds > limit.actionable_seconds
             else f"called a hang: a silence of {about}, and another source agreed"
         )
     elif furthest.level is Level.SUSPICION:
         yield f"suspected, not called a hang: the silence that came furthest is {about}"
-        yield _patience(limit)
+        yield _patience(furthest.phase, limit)
         if furthest.seconds > limit.actionable_seconds:
             yield "other lines went on meanwhile, or another source saw it work"
     else:
@@ -50,21 +62,35 @@ def why_hang(one: Explained) -> Iterator[str]:
             f"nothing was suspected: the silence that came furthest is {about}, and a suspicion "
             f"takes more than {_seconds(limit.suspicion_seconds)}"
         )
-        yield _patience(limit)
+        yield _patience(furthest.phase, limit)
+    if seen.unread:
+        yield f"{UNREAD} ({seen.unread} times): what was silent then isn't judged"
     yield _relatives(seen.relatives)
 
 
-def _patience(limits: Thresholds) -> str:
+def _patience(phase: str, limits: Thresholds) -> str:
     if limits.actionable_seconds == float("inf"):
         return "before the first step a silence of any length is no hang by itself"
-    because = BASES[limits.basis]
-    return f"a hang takes more than {_seconds(limits.actionable_seconds)} ({because})"
+    return (
+        f"a hang takes more than {_seconds(limits.actionable_seconds)} ({because(phase, limits)})"
+    )
+
+
+def because(phase: str, limits: Thresholds) -> str:
+    """Return what a threshold rests on.
+
+    Examples
+    --------
+    >>> because("launch", Thresholds(1800.0, float("inf"), Basis.UNKNOWN))
+    'how long it takes to start is not known'
+    """
+    return (STARTS if phase in STARTING else BASES)[limits.basis]
 
 
 def _relatives(count: int) -> str:
     if not count:
         return "no earlier attempt of its family is known"
-    return f"{count} earlier attempts of its family are known"
+    return f"known: {counted(count, 'earlier attempt')} of its family"
 
 
 def outcome(silence: Silence) -> str:

@@ -158,7 +158,7 @@ def test_what_earlier_attempts_taught_is_told(tmp_path: Path) -> None:
     assert one.seen.relatives == 1
     assert one.seen.limits is not None
     assert one.seen.limits.basis is Basis.FAMILY
-    assert "1 earlier attempts of its family are known" in why_hang(one)
+    assert "known: 1 earlier attempt of its family" in why_hang(one)
 
 
 def test_the_picture_is_well_formed_whatever_a_job_is_called(tmp_path: Path) -> None:
@@ -206,3 +206,21 @@ def test_a_log_needs_no_data_set(tmp_path: Path) -> None:
     refused = runner.invoke(app, ["explain", "7"])
     assert isinstance(refused.exception, InputError)
     assert "name the data set or lake" in str(refused.exception)
+
+
+def test_time_in_which_nobody_could_look_is_no_silence(tmp_path: Path) -> None:
+    """Many lines without a clock: they may have been steps, one by one."""
+    times = [*range(50), *range(500, 550)]
+    made = lines(times)
+    made[50:50] = [f"loading shard {number} of many" for number in range(60)]
+    one = explained(tmp_path / "data", made, 552)
+    assert one.seen.unread == 1
+    assert max(silence.seconds for silence in one.seen.silences) < 30
+    assert "isn't judged" in " ".join(why_hang(one))
+
+
+def test_what_a_start_rests_on_is_told(tmp_path: Path) -> None:
+    one = explained(tmp_path / "data", [f"[{clock(5)}] hello"], 4000)
+    said = " ".join(why_hang(one))
+    assert "suspected, not called a hang" in said
+    assert "before the first step a silence of any length is no hang by itself" in said
