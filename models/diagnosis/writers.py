@@ -1,0 +1,111 @@
+"""Finds out who wrote lines whose prefixes no grammar knows: by the attempt's own ranks and nodes.
+
+A word at the front of a line that is the name of one of the attempt's nodes tells the node, and so
+does the name of a log; a number that is another one for each process tells the rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from relume.events import LogLine
+from relume.models.diagnosis.consequences import SYSTEM_CATEGORIES
+from relume.models.diagnosis.episode import SignatureHits
+from relume.models.ranks.slots import HEAD_CHARACTERS, Slots, learn
+from relume.models.signatures.hit import Hit
+from relume.slurm.nodes import short_name
+from relume.verdict import JOB_STREAMS
+
+_WORD = re.compile(r"[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)*")
+_LABELS = frozenset({"host", "node", "pod", "proc", "process", "r", "rank", "task", "worker"})
+"""Words that name what follows in a prefix; levels and names with digits stand beside them."""
+_FILE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+
+
+def name_writers(
+    hits: Mapping[str, SignatureHits],
+    *,
+    nodes: Iterable[str],
+    world_size: int | None,
+    job_files: Iterable[str],
+) -> dict[str, SignatureHits]:
+    """Return the hits with the ranks and nodes of their writers, where these can be told.
+
+    Parameters
+    ----------
+    nodes
+        Nodes of the attempt, or of which there are logs.
+    """
+    own = {short_name(node): node for node in nodes}
+    unknown = [hit.line for group in hits.values() for hit in group.first if _is_unknown(hit.line)]
+    if not unknown:
+        return dict(hits)
+    files = sorted({line.file for line in unknown})
+    by_line = learn((line.text for line in unknown), world_size)
+    by_file = learn((_name(file) for file in job_files), world_size) if len(files) > 1 else Slots()
+    places = {file: _place_of_file(file, own, by_file) for file in files}
+    return {
+        rule: group.relabelled(lambda hit: _named(hit, own, by_line, places))
+        for rule, group in hits.items()
+    }
+
+
+def _is_unknown(line: LogLine) -> bool:
+    """Whether no prefix tells which rank wrote a line of the job."""
+    return line.stream in JOB_STREAMS and line.rank is None and line.task is None
+
+
+def _named(
+    hit: Hit,
+    own: Mapping[str, str],
+    by_line: Slots,
+    places: Mapping[str, tuple[int | None, str | None]],
+) -> Hit:
+    line = hit.line
+    if not _is_unknown(line) or hit.signature.category in SYSTEM_CATEGORIES:
+        return hit
+    rank, node = places.get(line.file, (None, None))
+    learned = by_line.rank_of(line.text)
+    rank = learned if learned is not None else rank
+    node = line.node or _own_node(line.text, own) or node
+    if rank is None and node == line.node:
+        return hit
+    return Hit(hit.signature, replace(line, rank=rank, node=node), hit.captures)
+
+
+def _own_node(text: str, own: Mapping[str, str]) -> str | None:
+    """The attempt's node whose name stands before the message; a sentence about a node is none."""
+    for found in _WORD.finditer(text[:HEAD_CHARACTERS] if own else ""):
+        word = found[0]
+        node = own.get(short_name(word))
+        if node is not None:
+            return node
+        is_label = word.lower() in _LABELS or word.isupper() or any(map(str.isdigit, word))
+        if not is_label:
+            return None
+    return None
+
+
+def _place_of_file(
+    file: str, own: Mapping[str, str], by_file: Slots
+) -> tuple[int | None, str | None]:
+    parts = file.split("/")[-2:]
+    words = [found[0] for part in parts for found in _FILE_WORD.finditer(part)]
+    nodes = _nodes_among(words, own)
+    return by_file.rank_of(_name(file)), nodes.pop() if len(nodes) == 1 else None
+
+
+def _nodes_among(words: Collection[str], own: Mapping[str, str]) -> set[str]:
+    """Own nodes whose whole name is one of the words, or begins one before a dash and a number."""
+    found = {own[short_name(word)] for word in words if short_name(word) in own}
+    for word in words:
+        head, dash, tail = word.rpartition("-")
+        if dash and tail.isdigit() and short_name(head) in own:
+            found.add(own[short_name(head)])
+    return found
+
+
+def _name(file: str) -> str:
+    return "/".join(file.split("/")[-2:])
