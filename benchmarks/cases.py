@@ -16,6 +16,7 @@ from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scoring import Score, Tally, score
 from relume.models.scoring.answers import expected_calibration_error
+from relume.models.scoring.document import calibration
 from relume.records import case_record
 from relume.serve.offline import CASE_FILE, Analyzer
 from relume.verdict import Domain, Kind
@@ -30,6 +31,7 @@ _BARS = {
     "culprit_named_wrongly": Bar("<=", 1),
     "culprit_named_without_label_share": Bar("<=", 0.05),
     "exclusions_on_workload": Bar("==", 0),
+    "expected_calibration_error": Bar("<=", 0.07),
 }
 
 
@@ -139,6 +141,7 @@ def _notes(plain: Score, perturbed: dict[str, Score]) -> dict[str, Any]:
             "benign": plain.benign_called_failure,
             "culprit_without_label": plain.culprit_unlabelled,
         },
+        "calibration": calibration(plain.confidence),
         "perturbed_kind": {
             name: {"right": s.kind.right, "of": s.kind.total, "wrong": s.kind.wrong}
             for name, s in perturbed.items()

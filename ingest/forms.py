@@ -8,6 +8,7 @@ from itertools import islice
 from relume.ingest.accounting.read import is_sacct
 from relume.ingest.nodes.documents import is_nodes
 from relume.ingest.nodes.sinfo import is_node_history, is_sinfo
+from relume.slurm.paths import is_job_output
 
 JOB = "stdout"
 KERNEL = "kernel"
@@ -53,9 +54,6 @@ _SLURM_WORD = re.compile(
     r"slurm(?:ctld|d|dbd)|JobI[dD]=|_slurm_rpc|StepId=|\] (?:sched|backfill|debug\d?|error): "
     r"|\] Nodes? \S+ (?:now|not) |setting DOWN|node_did_resp"
 )
-_DUMP_WORDS = (b"pg_config", b"collective_seq_id", b"nccl_version")
-"""Keys of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp)."""
-_DUMP_WORDS_NEEDED = 2
 
 _NO_LOGS = (
     (is_sacct, SACCT),
@@ -94,14 +92,17 @@ def form_of(start: bytes) -> str:
     return JOB
 
 
-def is_dump(start: bytes) -> bool:
-    r"""Whether the first bytes are a collective dump, pickled or as JSON.
+def form_of_file(name: str, start: bytes) -> str:
+    r"""Tell what a file is by its name and its first bytes.
 
-    >>> is_dump(b'{"version": "2.9", "pg_config": {}, "entries": [{"collective_seq_id": 1}]}')
-    True
+    What Slurm names the output of a job is that, whatever the job writes into it: else a job could
+    make up a kernel's log that accuses its nodes.
+
+    >>> form_of_file("slurm-7.out", b"[  12.345678] NVRM: Xid\n")
+    'stdout'
     """
-    is_object = start[:1] == b"{" or start.startswith((b"\x80\x02", b"\x80\x04"))
-    return is_object and sum(word in start for word in _DUMP_WORDS) >= _DUMP_WORDS_NEEDED
+    form = form_of(start)
+    return JOB if form in {KERNEL, SLURMCTLD} and is_job_output(name) else form
 
 
 def _share(pattern: re.Pattern[str], lines: list[str]) -> float:

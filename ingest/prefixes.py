@@ -56,6 +56,7 @@ _LATER = _dispatch(
 """What a prefix may begin with, by its first character."""
 _FIRST = _LATER | _dispatch(
     (string.digits, (*grammar.LABEL, *grammar.NUMERIC, *grammar.NCCL)),
+    ("[", (*grammar.BRACKETED, *grammar.BRACKETED_LABEL)),
 )
 """A launcher's label comes first only: after it, `5: ` is content."""
 _AFTER_CLOCK = _LATER | _dispatch(
@@ -107,7 +108,7 @@ def parse_prefix(text: str) -> Prefix:
 
 def _tables_after(values: dict[str, Any]) -> dict[str, Table]:
     clock = values.get("clock", "")
-    if "-" not in clock[:5] and "/" not in clock[:5]:
+    if not any(mark in clock[:5] for mark in "-/."):
         return _LATER  # no clock, or one of a kernel, syslog or glog
     is_stamp = clock[10:11] == "T" and len(values) == 1
     return _AFTER_STAMP if is_stamp else _AFTER_CLOCK

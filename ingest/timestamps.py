@@ -25,6 +25,7 @@ FORMS = tuple(
         rf"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}}|\d\d) {_CLOCK}",
         rf"\w{{3}} (?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})",
         rf"(?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) (?:(?P<year>\d{{4}}) )?{_CLOCK}",
+        rf"(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{{4}}) {_CLOCK}",
         rf"(?P<month>\d\d)[-/](?P<day>\d\d) {_CLOCK}",
         # glog and c10: the month without a leading zero
         rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}",

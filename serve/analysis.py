@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
@@ -13,16 +14,24 @@ from relume.features.progress.parse import parse_located
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
-from relume.models.diagnosis.episode import SchedulerFacts
+from relume.models.diagnosis.episode import Episode, SchedulerFacts
+from relume.models.diagnosis.foremost import is_weak, with_foremost
+from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.diagnosis.unexplained import has_open_end
 from relume.models.signatures.hit import Hit
+from relume.models.templates.history import TemplateHistory
+from relume.models.templates.shapes import Shape
+from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
-from relume.verdict import Verdict
+from relume.serve.unrecognised import Unmatched
+from relume.verdict import Kind, Verdict
 
 
 class AttemptAnalysis:
@@ -40,14 +49,17 @@ class AttemptAnalysis:
         files: Sequence[str],
         *,
         scanner: Scanner,
+        history: TemplateHistory | None = None,
     ) -> None:
-        self._engine, self._plan, self._matcher, catalogue = scanner
-        self._raised = catalogue.by_id.get(RAISED_RULE)
+        self._engine, self._plan, self._matcher, self._catalogue = scanner
+        self._raised = self._catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
-        self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
+        self._kept = KeptLines()
+        self._unmatched = Unmatched(self._kept, self._tails, scanner, history)
+        self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
         self.new_steps = 0
         self.first_step: int | None = None
@@ -60,15 +72,20 @@ class AttemptAnalysis:
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)
+        steps: list[Span] = []
         for start, end, patterns in self._engine.scan(data):
             self._take_raised(raised, block, parser, start)
             text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
+            before = self.new_steps
             if self._take(line, patterns):
                 for place in self._tracebacks.follow(block, end + 1, parser, line):
                     heapq.heappush(raised, place)
+            if self.new_steps > before:
+                steps.append((start, end))
         self._take_raised(raised, block, parser, len(data))
         self._tails.add(block, parser)
+        self._kept.add(block, steps)
 
     @property
     def open_phase(self) -> Phase | None:
@@ -80,6 +97,16 @@ class AttemptAnalysis:
         self._forget()
         self._episode.note_scheduler(facts)
 
+    def note_job(self, run: str | None, logs: Sequence[str] | None = None) -> None:
+        """Take what tells the job's family: its user and run, and where its logs are."""
+        self._forget()
+        self._unmatched.run, self._unmatched.logs = run, logs
+
+    def note_dumps(self, dumps: DumpEvidence) -> None:
+        """Take what the dumps of this attempt show."""
+        self._forget()
+        self._episode.note_dumps(dumps)
+
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of `file` could not be read."""
         self._forget()
@@ -88,13 +115,23 @@ class AttemptAnalysis:
     def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards.
 
-        Costs nothing while nothing new was fed. Without `pace` stragglers aren't looked for, which
-        is most of the cost.
+        Costs nothing while nothing new was fed. Without `pace` neither stragglers nor unrecognised
+        lines are looked for, which is most of the cost.
         """
-        if self._said is None or self._said[:2] != (settings, pace):
-            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
-            self._said = settings, pace, diagnose(episode, settings)
-        return self._said[2]
+        return self._judged(settings, pace=pace)[0]
+
+    def with_lines(self, verdict: Verdict) -> Verdict:
+        """Return a verdict on what was fed so far with its unrecognised lines, if it needs any."""
+        if verdict.unrecognised:
+            return verdict
+        said = self._said or (None, False, *self._judged(None, pace=False))
+        return self._with_lines(verdict, said[3])
+
+    def teach(self, history: TemplateHistory, settings: DiagnosisSettings | None = None) -> bool:
+        """Take what this attempt printed into `history`, if it ended well; say whether it did."""
+        verdict, episode = self._judged(settings, pace=True)
+        is_healthy = verdict.kind is Kind.BENIGN and ended_well(episode)
+        return is_healthy and self._unmatched.teach(history, episode)
 
     def shows_failure(self) -> bool:
         """Whether the verdict could be a crash or a hang: a line, the scheduler or a silence.
@@ -105,6 +142,22 @@ class AttemptAnalysis:
         if self._shows_failure is None:
             self._shows_failure = self._episode.shows_failure or self._observed().is_silent()
         return self._shows_failure
+
+    def _judged(self, settings: DiagnosisSettings | None, *, pace: bool) -> tuple[Verdict, Episode]:
+        if self._said is None or self._said[:2] != (settings, pace):
+            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
+            verdict = diagnose(episode, settings)
+            if pace:
+                verdict = with_foremost(episode, self._with_lines(verdict, episode))
+            self._said = settings, pace, verdict, episode
+        return self._said[2:]
+
+    def _with_lines(self, verdict: Verdict, episode: Episode) -> Verdict:
+        if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
+            return replace(verdict, unrecognised=self._unmatched.of(episode))
+        if has_open_end(verdict, episode):
+            return replace(verdict, unrecognised=self._unmatched.of(episode, Shape.FAILURE))
+        return verdict
 
     def _forget(self) -> None:
         """Forget what was said: something new is known."""

@@ -128,6 +128,11 @@ class Tails:
         """Return the end of every log."""
         return [*self._closed.values(), *(tail.end() for tail in self._open.values())]
 
+    def parser(self, file: str) -> LineParser | None:
+        """Return what parses the lines of a log, null for one that is no longer kept."""
+        tail = self._open.get(file)
+        return None if tail is None else tail.parser
+
     def of_job(self) -> Iterator[tuple[str, _Tail]]:
         """Yield the kept tails of what the job itself prints."""
         for name, tail in self._open.items():

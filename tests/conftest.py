@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,14 @@ def _servers_of_marker(request: pytest.FixtureRequest) -> None:
     """Stand in front of every test that is marked `needs_server(name)`."""
     for marker in request.node.iter_markers("needs_server"):
         request.getfixturevalue("require_server")(*marker.args)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep compiled rules where they go with the tests, not in the cache of who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

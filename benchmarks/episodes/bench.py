@@ -23,6 +23,8 @@ from relume.benchmarks.log_baselines import BASELINES
 from relume.benchmarks.machine import Usage, describe, measured
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.ingest.attempts import SACCT, find_attempts
+from relume.models.scoring.answers import expected_calibration_error
+from relume.models.scoring.document import calibration
 from relume.serve.offline import Analyzer
 
 QUICK_PER_STORY = 2
@@ -109,6 +111,7 @@ def digest_of(episode: Episode) -> str:
 def _measures(answers: Answers) -> dict[str, Measure]:
     total = score(answers.ours)
     measures: dict[str, Measure] = _shares(total)
+    measures["expected_calibration_error"] = round(expected_calibration_error(total.confidence), 4)
     measures["exclusions_on_workload"] = len(total.workload_excluded)
     measures["exclusions_of_others"] = len(total.others_excluded)
     measures["named_where_nobody_is"] = len(total.named_for_nobody)
@@ -133,6 +136,7 @@ def _notes(ours: Pairs) -> dict[str, object]:
     """Rows of the stories, the worst first, and the names of the episodes that went wrong."""
     total = score(ours)
     return {
+        "calibration": calibration(total.confidence),
         "stories": by_story(ours),
         "wrong": {question: total.tallies[question].wrong for question in QUESTIONS},
         "workload_excluded": total.workload_excluded,

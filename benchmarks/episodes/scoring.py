@@ -25,6 +25,7 @@ class Answer:
     kind: str | None = None
     domain: str | None = None
     excluded: tuple[str, ...] = ()
+    confidence: float = 0.0
 
 
 def answer_of(verdict: Verdict, folder: str) -> Answer:
@@ -37,6 +38,7 @@ def answer_of(verdict: Verdict, folder: str) -> Answer:
         verdict.kind.value,
         verdict.domain.value,
         verdict.exclude_nodes,
+        verdict.confidence,
     )
 
 
@@ -79,11 +81,15 @@ class Score:
     others_excluded: list[str] = field(default_factory=list)
     named_for_nobody: list[str] = field(default_factory=list)
     nobody: int = 0
+    confidence: list[tuple[float, bool]] = field(default_factory=list)
+    """How sure each answer is, and whether its kind is right."""
 
     def add(self, label: Label, answer: Answer) -> None:
         """Count the answer to one episode."""
-        for question, right in judge(label, answer).items():
+        judged = judge(label, answer)
+        for question, right in judged.items():
             self.tallies[question].add(label.episode, right=right)
+        self.confidence.append((answer.confidence, judged["kind"]))
         if label.is_workload and answer.excluded:
             self.workload_excluded.append(label.episode)
         elif not set(answer.excluded) <= label.excludable:

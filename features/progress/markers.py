@@ -120,7 +120,7 @@ RULES: Final[tuple[MarkerRule, ...]] = (
             r"Restor(ed|ing) (all )?states from the checkpoint",  # Lightning
             r"(?i)\b(re)?starting worker group",
             r"will restart worker group",
-            r"\[\S*\] (re)?starting workers for entrypoint",  # torchelastic
+            r"\] (re)?starting workers for entrypoint",  # torchelastic: [role] in front
             r"Starting with JobEnvironment\(job_id=",  # submitit
             r"Requeued job \d",
         ),

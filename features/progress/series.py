@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from relume.features.progress.numerics import LossLevel
+
 if TYPE_CHECKING:
     from relume.features.progress.point import ProgressPoint
 
@@ -121,6 +123,7 @@ class Series:
     last_file: str = ""
     order: int = 0
     """Number of the fed line that advanced last, over all files."""
+    level: LossLevel = field(default_factory=LossLevel)
     _anchor: _Anchor | None = None
     _furthest: _Anchor | None = None
     _behind: list[int] = field(default_factory=list)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
 from relume.features.progress.markers import Marker, MarkerKind, Phase
+from relume.features.progress.numerics import Numerics, Place
 from relume.features.progress.point import ProgressPoint
 from relume.features.progress.series import Series
 
@@ -30,51 +30,6 @@ COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
 """Phases whose points are the job's own work; bars of loading files are not."""
 
 _Key = tuple[str, str, int | None, str, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a line stands: its number in its file, and its number among all lines fed."""
-
-    line: int
-    file: str
-    order: int
-
-
-@dataclass(slots=True)
-class Numerics:
-    """What was seen of the model's numbers."""
-
-    nan_points: int = 0
-    first_nan: Place | None = None
-    last_is_nan: bool = False
-    skipped_steps: int = 0
-    skipped_total: int = 0
-    loss_scale: float | None = None
-
-    def update(self, point: ProgressPoint, place: Place) -> None:
-        """Take the numbers of one new point in."""
-        is_nan = _is_nan(point)
-        if is_nan is not None:
-            self.last_is_nan = is_nan
-            self.nan_points += is_nan
-        if is_nan and self.first_nan is None:
-            self.first_nan = place
-        if point.loss_scale is not None:
-            self.loss_scale = point.loss_scale
-        self.skipped_steps += point.skipped or 0
-        self.skipped_total = max(self.skipped_total, point.skipped_total or 0)
-
-
-def _is_nan(point: ProgressPoint) -> bool | None:
-    """Whether the model's numbers are none any more; null when the line has no number.
-
-    A gradient that overflows beside a finite loss is an ordinary skipped step of fp16, so the
-    gradient norm counts only where no loss is printed, and then as NaN only.
-    """
-    if point.loss is not None:
-        return not math.isfinite(point.loss)
-    return None if point.grad_norm is None else math.isnan(point.grad_norm)
 
 
 @dataclass(slots=True)
@@ -115,6 +70,7 @@ class ProgressTracker:
     _epochs: dict[_Key, Series] = field(default_factory=dict)
     _clocks: dict[str, int] = field(default_factory=dict)
     _order: int = 0
+    _step: int | None = None
     _awaits_clock: bool = False
 
     def series(self) -> list[Series]:
@@ -149,7 +105,8 @@ class ProgressTracker:
             counts = point.phase in COUNTED_PHASES
         self.points += counts
         if is_new:
-            self.numerics.update(point, place)
+            if point.phase == Phase.TRAIN:
+                self._note_numbers(point, place, series)
             self._note_progress(place if counts else None, event_time)
             if series is not None:
                 series.order = self._order
@@ -157,6 +114,18 @@ class ProgressTracker:
             self._note_clock(event_time)
             self._compare_clock(event_time, file)
         return is_new and counts
+
+    def _note_numbers(self, point: ProgressPoint, place: Place, series: Series | None) -> None:
+        """Note the model's numbers; those of an evaluation are no matter of training.
+
+        A line without a step is of the step that another printer, such as a bar, showed last.
+        """
+        if point.step is not None:
+            self._step = point.step
+        level = None if series is None else series.level
+        if series is not None and level is not None:
+            level.take(point.loss, place, self._step, series.segment)
+        self.numerics.update(point, place, self._step, level)
 
     def epochs(self) -> list[Series]:
         """Return, for each bar that was filled again and again, its epochs as steps."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import estimate
 from relume.models.diagnosis.consequences import ANCHORS
 from relume.models.diagnosis.episode import (
@@ -52,6 +53,7 @@ class EpisodeBuilder:
         self._kernel_nodes: dict[str, None] = {}
         self._job_files: dict[str, None] = {}
         self._begin_time: int | None = None
+        self._dumps: DumpEvidence | None = None
         self.shows_failure = False
 
     def note_file(self, file: str) -> None:
@@ -93,6 +95,11 @@ class EpisodeBuilder:
         """Take what accounting says."""
         self._scheduler = facts
         self.shows_failure |= facts.state is not None
+
+    def note_dumps(self, dumps: DumpEvidence) -> None:
+        """Take what the dumps of the attempt show."""
+        self._dumps = dumps
+        self.shows_failure |= dumps.shows_failure
 
     def note_form(self, stream: str) -> None:
         """Take what form of log was read (stdout, kernel, slurmctld)."""
@@ -166,4 +173,5 @@ class EpisodeBuilder:
             restarts=dict(self._restarts),
             lost_ends=tuple(self._lost_ends),
             frames=dict(self._frames),
+            dumps=self._dumps,
         )

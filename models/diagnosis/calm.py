@@ -5,6 +5,7 @@ from __future__ import annotations
 from relume.features.progress.assess import ProgressAssessment, ProgressState
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
+from relume.models.diagnosis.numeric import numeric_finding
 from relume.reasons import Reason, ReasonCode
 from relume.verdict import Domain, Kind, Retry
 
@@ -23,8 +24,6 @@ HANG_IN_PHASE_CONFIDENCE = 0.6
 SILENT_CONFIDENCE = 0.85
 """Where nothing was seen, that nothing can be said is itself right most of the time."""
 
-NOT_FINITE = "steps go on, but the loss or gradient is no longer finite"
-
 
 def calm_finding(episode: Episode) -> Finding:
     """Judge an episode by its progress alone.
@@ -32,13 +31,13 @@ def calm_finding(episode: Episode) -> Finding:
     *Benign* needs positive proof: progress, or a clean end. Nothing seen is *unknown*.
     """
     progress = episode.progress
-    if progress.state in _STRAGGLERS:
-        return _straggler(progress)
     if progress.state is ProgressState.STOPPED:
         return _hang(progress)
-    numeric = _numeric(progress)
+    numeric = numeric_finding(progress)
     if numeric is not None:
         return numeric
+    if progress.state in _STRAGGLERS:
+        return _straggler(progress)
     if progress.state is ProgressState.BUSY:
         return _unknown(progress.reason)
     return _healthy(episode)
@@ -93,21 +92,6 @@ def _hang(progress: ProgressAssessment) -> Finding:
         file=progress.last_file,
         line=progress.last_line,
         reasons=_said(progress.reason),
-    )
-
-
-def _numeric(progress: ProgressAssessment) -> Finding | None:
-    if not progress.ends_in_nan:
-        return None
-    return Finding(
-        Kind.NUMERIC,
-        "loss_not_finite",
-        Domain.WORKLOAD,
-        Retry.NO,
-        0.85,
-        file=progress.nan_file,
-        line=progress.nan_line,
-        reasons=(Reason(ReasonCode.NOT_FINITE, detail=NOT_FINITE),),
     )
 
 

@@ -11,6 +11,7 @@ from relume.models.diagnosis.reported import reports_device, reports_link, repor
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
 from relume.reasons import ReasonCode
+from relume.slurm.paths import is_job_output
 from relume.verdict import JOB_STREAMS, Domain, Kind
 
 GENERIC_SPECIFICITY = 20
@@ -58,6 +59,10 @@ def is_generic(hit: Hit) -> bool:
     return hit.signature.specificity <= GENERIC_SPECIFICITY
 
 
+_OF_THE_STEP = re.compile(r"\W{0,8}(?:srun|slurmstepd|sbatch|salloc|mpirun)\b")
+"""Who of Slurm writes into the output of a job."""
+
+
 def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
     """Whether `first` is known to come before `second`.
 
@@ -82,7 +87,12 @@ def died_by_signal(hit: Hit) -> bool:
 
 def is_forgeable(hit: Hit) -> bool:
     """Whether a process of the job printed a line that is the kernel's or Slurm's to print."""
-    return is_quoted(hit) or (_printed_by_rank(hit) and hit.signature.category in SYSTEM_CATEGORIES)
+    category = hit.signature.category
+    if is_quoted(hit) or (_printed_by_rank(hit) and category in SYSTEM_CATEGORIES):
+        return True
+    if category not in SYSTEM_CATEGORIES or not is_job_output(hit.line.file):
+        return False
+    return category != "slurm" or not _OF_THE_STEP.match(hit.line.message)
 
 
 def is_system_log(hit: Hit) -> bool:

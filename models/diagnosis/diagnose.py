@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from relume.models.diagnosis.calm import calm_finding
 from relume.models.diagnosis.citing import cited, ruled_out
-from relume.models.diagnosis.confidence import root_confidence
+from relume.models.diagnosis.confidence import weighed
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.doubt import doubted
+from relume.models.diagnosis.dumps import dump_mentions, join_dumps, stuck_of
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.killed import KILLED_CAUSE, MEMORY_CAUSE, is_kill, witness_of
 from relume.models.diagnosis.missing import missing_evidence
+from relume.models.diagnosis.numeric import from_first_bad_step
 from relume.models.diagnosis.order import Root, choose_root
 from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_evidence, own_nodes
@@ -42,7 +44,9 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     finding = _finding(episode, root, blame)
     if spread is not None:
         blame, finding = _of_spread(spread, blame, finding)
-    finding = doubted(episode, root, finding)
+    blame, finding = join_dumps(episode, root, blame, finding, own)
+    finding = from_first_bad_step(finding, episode.progress)
+    finding = doubted(episode, root, weighed(episode, root, finding))
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()
@@ -67,12 +71,13 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         confidence=round(finding.confidence, 3),
         rule=finding.rule,
         exclude_nodes=excluded,
-        mentions=mentions(episode, settings.max_mentions),
+        mentions=(*dump_mentions(episode), *mentions(episode, settings.max_mentions)),
         evidence=evidence_lines(episode, root, blame.hit, settings.max_evidence),
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
         reasons=(*set_aside, *finding.reasons),
         files=episode.files,
         raised_in=episode.frames.get(root_place),
+        stuck=stuck_of(episode, own),
     )
 
 
@@ -95,7 +100,6 @@ def _finding(episode: Episode, root: Root | None, blame: Blame) -> Finding:
         cause=signature.cause,
         domain=signature.domain,
         retry=signature.retry,
-        confidence=root_confidence(root),
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,
@@ -119,7 +123,6 @@ def _killed(episode: Episode, root: Root, hit: Hit, blame: Blame) -> Finding:
         cause=cause,
         domain=domain,
         retry=retry,
-        confidence=root_confidence(root),
         rule=signature.id,
         file=hit.line.file,
         line=hit.line.line,

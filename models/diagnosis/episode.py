@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
 from relume.models.ranks.mapping import RankMap
 from relume.models.ranks.slots import numbers_before
@@ -153,6 +154,8 @@ class Episode:
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
     raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
+    clock of the job's own lines, null without one. `starts` is the line of each file at which the
+    ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
     clock of lines that show the job at work, null without one. `starts` is the line of each file at
     which the ranks were last started anew, `launches` when each node's daemon launched the job.
     """
@@ -174,6 +177,7 @@ class Episode:
     clocks: Clocks = NO_OFFSETS
     begin_time: int | None = None
     starts: dict[str, int] = field(default_factory=dict)
+    dumps: DumpEvidence | None = None
     launches: dict[str, int] = field(default_factory=dict)
 
     def time(self, hit: Hit) -> int | None:

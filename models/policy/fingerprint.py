@@ -38,6 +38,15 @@ def fingerprint(verdict: Verdict) -> str:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
+def known_fingerprint(verdict: Verdict) -> str | None:
+    """Return the fingerprint, null where nobody can say that two such failures are the same.
+
+    That takes a cause, or a line of a log.
+    """
+    is_known = verdict.cause is not None or verdict.root_line is not None
+    return fingerprint(verdict) if is_known else None
+
+
 def _code(verdict: Verdict) -> str:
     """Where the workload raised; empty when nothing shows it or it says nothing of the failure."""
     if verdict.domain is not Domain.WORKLOAD or verdict.cause in _STRIKES_ANYWHERE:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from relume.slurm.nodes import short_name
 
+MIN_FITTING_NODES = 3
+"""Nodes whose places must be known to tell how many ranks each has."""
 MIN_CONFIRMING_NODES = 2
 """Nodes on which known places must agree with a layout before they confirm it."""
 
@@ -62,6 +64,28 @@ def find_layout(
     confirming = {short_name(node) for node in known.values()}
     is_confirmed = len(confirming) >= min(MIN_CONFIRMING_NODES, len(nodes))
     return Layout(chosen.nodes, count, chosen.is_cyclic, is_confirmed)
+
+
+def fitted_layout(nodes: Sequence[str], known: Mapping[int, str]) -> Layout | None:
+    """Return the blocks of equal size that every known place agrees with, where only one size does.
+
+    For when nobody says how many ranks there are. Places on several nodes must be known.
+
+    >>> fitted_layout(["a1", "a2", "a3", "a4"], {1: "a1", 9: "a3", 15: "a4"}).count
+    16
+    >>> fitted_layout(["a1", "a2", "a3", "a4"], {0: "a1"}) is None
+    True
+    """
+    places = {number: short_name(node) for number, node in known.items()}
+    if len(set(places.values())) < min(MIN_FITTING_NODES, len(nodes)) or not nodes:
+        return None
+    sizes = range(1, max(places) // max(1, len(set(places.values())) - 1) + 2)
+    layouts = (
+        Layout(tuple(nodes), size * len(nodes), is_cyclic=False, is_confirmed=True)
+        for size in sizes
+    )
+    fitting = [layout for layout in layouts if _agrees(layout, known)]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _agrees(layout: Layout, known: Mapping[int, str]) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.facts import Origin, RankFact, Source
-from relume.models.ranks.layout import Layout, find_layout
+from relume.models.ranks.layout import Layout, find_layout, fitted_layout
 from relume.models.ranks.pci import normal_pci
 from relume.models.ranks.worldsize import infer_world_size
 from relume.slurm.nodes import short_name
@@ -317,6 +317,9 @@ def _layout_of_ranks(
     known = {rank: place.node for rank, place in places.items() if place.node is not None}
     per_node = collected.ranks_per_node
     layout = find_layout(nodes, world, known, told_cyclic=collected.is_cyclic)
+    if world is None and not collected.is_cyclic:
+        layout = fitted_layout(nodes, known)
+        world = None if layout is None else layout.count
     told_other = per_node is not None and per_node * len(nodes) != world
     return None if told_other else layout
 

@@ -39,6 +39,7 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
     r"(?:Started|Allocate) JobId=\d",
+    r"[\w-]\[\d[\d,-]{1,200}\].{0,120}\b\d{1,7} (?:processes|procs|ranks|tasks|workers|GPUs)\b",
     r"launch task StepId=\d",
 )
 """Patterns that find the lines worth reading; rare in the log of a healthy job."""
@@ -60,6 +61,11 @@ _LAUNCH = re.compile(r"launch task StepId=(?P<job>\d{1,12})")
 _ALLOCATION = re.compile(
     r"(?:Started JobId=(?P<job>[\d_]{1,20})\S* in \S{1,80} on|Allocate JobId=(?P<id>[\d_]{1,20})"
     r"\S* NodeList=) ?(?P<nodes>[A-Za-z0-9][\w.,\[\]-]{0,2000})"
+)
+_SENTENCE = re.compile(
+    r"(?<![\w.-])(?P<nodes>[A-Za-z][\w-]{0,60}\[[\d,-]{1,2000}\]"
+    r"(?:,[A-Za-z][\w-]{0,60}(?:\[[\d,-]{1,2000}\])?){0,64})[^\w\n]"
+    r"[^\n]{0,120}?\b(?P<size>\d{1,7}) (?:processes|procs|ranks|tasks|workers|GPUs)\b"
 )
 _GLOBAL_RANKS = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _WORLD_SIZES = re.compile(r"global_world_sizes=\[(?P<size>\d{1,7})\b")
@@ -162,6 +168,21 @@ def _allocation(line: LogLine, text: str) -> Said | None:
     return Said(allocation=(found["job"] or found["id"], tuple(nodes)))
 
 
+def _sentence(_line: LogLine, text: str) -> Said | None:
+    """A list of nodes and how many processes run on them, in whatever words."""
+    found = _SENTENCE.search(text)
+    if found is None:
+        return None
+    try:
+        nodes = tuple(expand(found["nodes"], limit=MAX_NODES))
+    except RelumeError:
+        return NOTHING
+    size = _size(found["size"])
+    if size is None or len(nodes) < 2 or size % len(nodes):  # noqa: PLR2004 - a list is of several
+        return NOTHING
+    return Said(nodes=nodes, world_size=size, ranks_per_node=size // len(nodes))
+
+
 def _launch(line: LogLine, text: str) -> Said | None:
     """A node's slurmd tells in the system log when it launches a task of a job."""
     found = _LAUNCH.search(text) if line.stream not in JOB_STREAMS else None
@@ -234,6 +255,7 @@ _READERS: tuple[tuple[str, Callable[[LogLine, str], Said | None]], ...] = (
     ("anks ", _comm),
     (": Using ", _address),
     ("Pid ", _nccl_tests),
+    ("[", _sentence),
     ("JobId=", _allocation),
     ("launch task StepId=", _launch),
     ("global_rank_mapping", _mapping),

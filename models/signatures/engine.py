@@ -48,7 +48,7 @@ def compiled_form(patterns: Sequence[str]) -> list[str]:
 
 
 class Engine(Protocol):
-    """Finds candidate lines. Not thread-safe: build one an thread (scratch memory is reused)."""
+    """Finds candidate lines. Not thread-safe: its scratch memory is reused (see `twin`)."""
 
     name: str
     """``hyperscan`` or ``re2``: which one was built, for reports."""
@@ -61,8 +61,30 @@ class Engine(Protocol):
         """
         ...
 
+    def twin(self) -> Engine:
+        """Return an engine for another thread: the same compiled patterns, scratch of its own."""
+        ...
 
-def build_engine(patterns: Sequence[str], *, prefer: str = "hyperscan") -> Engine:
+
+class DatabaseStore(Protocol):
+    """Keeps compiled patterns from one start to the next.
+
+    What it returns is handed to a C library that trusts it: a store vouches that nobody else could
+    have written it.
+    """
+
+    def load(self, key: str) -> bytes | None:
+        """Return what was saved under `key` on this kind of machine, null without it."""
+        ...
+
+    def save(self, key: str, data: bytes) -> None:
+        """Keep `data`, or don't: never raises."""
+        ...
+
+
+def build_engine(
+    patterns: Sequence[str], *, prefer: str = "hyperscan", store: DatabaseStore | None = None
+) -> Engine:
     r"""Compile `patterns` (the dialect of `relume.models.signatures.patterns`) into an engine.
 
     Parameters
@@ -72,6 +94,9 @@ def build_engine(patterns: Sequence[str], *, prefer: str = "hyperscan") -> Engin
     prefer
         ``hyperscan`` (falls back to RE2 where its module can't be imported: `Engine.name` tells
         which it became) or ``re2``.
+    store
+        Where Hyperscan's database is looked for first, and kept; nowhere when null. It is named by
+        the patterns, the library and the machine, so that another one is never taken for it.
 
     Raises
     ------
@@ -92,7 +117,7 @@ def build_engine(patterns: Sequence[str], *, prefer: str = "hyperscan") -> Engin
         except ImportError:  # no wheel for this platform
             prefer = "re2"
         else:
-            return HyperscanEngine(patterns)
+            return HyperscanEngine(patterns, store)
     if prefer != "re2":
         raise ValueError(f"no engine {prefer!r}: hyperscan or re2")
     from relume.models.signatures.re2_engine import Re2Engine  # noqa: PLC0415 - if asked for

@@ -58,6 +58,8 @@ _IN_TEXT = {r"\s": f"[{_SPACE}]", r"\S": f"[{_NOT_SPACE}]", r"\W": r"[^\w\n]", r
 _IN_SET = {r"\s": _SPACE, r"\S": _NOT_SPACE}
 _PLAIN_ESCAPES = frozenset({r"\d", r"\w", r"\b", r"\B", r"\t", r"\r", r"\f"})
 _OPENINGS = frozenset({"(", "(?:", "(?i:"})
+_REST_OF_LINE = ([".", "*", "$"], [".", "*?", "$"])
+_NO_CHARACTER = frozenset({"^", "$", "|", r"\b", r"\B"})
 _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 _SET_TRAPS = re.compile(r"\[|&&|\|\||~~|--")
 _CONTROL_RANGE = re.compile(r"\\(?:[tfr]|x[01][0-9A-Fa-f])-[^\]]")
@@ -71,6 +73,8 @@ def tokens(expression: str) -> Iterator[Token]:
 
 def one_line(pattern: str) -> str:
     r"""Return `pattern` in the form that the engines compile: it can never match across lines.
+
+    An open end is left off: the lines in which it is found stay the same.
 
     ``^`` and ``$`` stay line anchors (engines compile in multi-line mode on bytes). A leading
     ``(?i)`` becomes a group, so that results can be joined into an alternation.
@@ -86,6 +90,8 @@ def one_line(pattern: str) -> str:
     '(?i:xid[\\t\\f\\r\\x0b ]*:)'
     >>> one_line(r"lost [^,]+ at")
     'lost [^\\n,]+ at'
+    >>> one_line(r"(?i)lost .*"), one_line(r"lost \d+"), one_line(r"lost \d{2,9}")
+    ('(?i:lost )', 'lost \\d{1}', 'lost \\d{2}')
     """
     if not pattern.isprintable():
         raise PatternError(repr(pattern), r"printable characters (write others as '.')")
@@ -94,8 +100,9 @@ def one_line(pattern: str) -> str:
     caseless = pattern.startswith("(?i)")
     body = pattern[4:] if caseless else pattern
     pieces = list(tokens(body))
-    _refuse_greedy_end(pieces)
-    rewritten = "".join(_rewrite(piece) for piece in pieces)
+    for piece in pieces:
+        _rewrite(piece)  # what is left off has to be in the dialect, too
+    rewritten = "".join(map(_rewrite, _without_tail(pieces)))
     return f"(?i:{rewritten})" if caseless else rewritten
 
 
@@ -126,14 +133,29 @@ def refuse_explosive(expression: str) -> None:
             open_groups[-1] = True
 
 
-def _refuse_greedy_end(pieces: list[Token]) -> None:
-    # Hyperscan reports every position where a match may end: an open tail costs a call a byte.
-    if len(pieces) > 1 and pieces[-1].kind == "repeat" and not pieces[-1].text.startswith("?"):
-        repeated = pieces[-2].text
-        if repeated == "." or repeated.startswith("[^"):
-            raise PatternError(
-                repr(repeated + pieces[-1].text), "an end that is a literal: leave the tail off"
-            )
+def _without_tail(pieces: list[Token]) -> list[Token]:
+    """Leave off what a line needn't have to be found, at the end: ``.*``, ``.*$``, ``[^,]+``.
+
+    Hyperscan reports every position where a match may end: an open tail costs a call a byte.
+    """
+    if [piece.text for piece in pieces[-3:]] in _REST_OF_LINE:
+        pieces = pieces[:-1]
+    while len(pieces) > len("a*") and pieces[-1].kind == "repeat" and _is_character(pieces[-2]):
+        if fewest := _fewest(pieces[-1].text):
+            return [*pieces[:-1], Token("repeat", f"{{{fewest}}}")]
+        pieces = pieces[:-2]
+    return pieces
+
+
+def _is_character(piece: Token) -> bool:
+    return piece.kind in {"other", "set", "escape"} and piece.text not in _NO_CHARACTER
+
+
+def _fewest(repeat: str) -> int:
+    """How often at least."""
+    if repeat.startswith("{"):
+        return int(repeat.strip("{}?").split(",")[0])
+    return int(repeat.startswith("+"))
 
 
 def _rewrite(piece: Token) -> str:

@@ -38,6 +38,10 @@ class Re2Engine:
     def _each(self) -> list[re2._Regexp]:
         return [compile_form(form) for form in self._forms]
 
+    def twin(self) -> Re2Engine:
+        """See `relume.models.signatures.engine.Engine.twin`; RE2 needs no scratch."""
+        return self
+
     def scan(self, data: bytes) -> list[Candidate]:
         """See `relume.models.signatures.engine.Engine.scan`."""
         candidates: list[Candidate] = []

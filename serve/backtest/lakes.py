@@ -79,7 +79,7 @@ def lake_entries(reader: LakeReader, index: LakeIndex) -> Iterator[AttemptEntry]
     Attempts of which only logs are there are among them.
     """
     scheduler = LakeIndex([group for group in index.groups if group.table == _SCHEDULER])
-    for attempt in sorted(index.attempts, key=_age):
+    for attempt in sorted(index.attempts, key=lambda one: AttemptId.parse(one).age):
         told = reader.landings_about((attempt,), index=scheduler)
         yield entry_of(attempt, [one for one in told if isinstance(one, SchedulerEvent)])
 
@@ -149,11 +149,6 @@ def _recording_end(runs: list[int | None]) -> int | None:
     """When it was last told to run, if that is later than the first time: the recording's end."""
     times = [time for time in runs if time is not None]
     return max(times) if len(set(times)) > 1 else None
-
-
-def _age(attempt: str) -> tuple[int, AttemptId]:
-    identity = AttemptId.parse(attempt)
-    return identity.job_key.first_submit_time, identity
 
 
 def _one(name: str) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +12,7 @@ from relume.errors import InputError
 from relume.ingest.datasets import Dataset
 from relume.ingest.joining import short_name
 from relume.serve.backtest.sources import (
+    AttemptSource,
     LogSource,
     Planned,
     Unit,
@@ -39,16 +40,25 @@ def dataset_plans(dataset: Dataset) -> list[Planned]:
     InputError
         When the data set can't be read. Logs that can't be are named in `AttemptSource.missing`.
     """
-    logs: dict[str, list[LogSource]] = {}
+    logs: defaultdict[str, list[LogSource]] = defaultdict(list)
+    unread: defaultdict[str, list[str]] = defaultdict(list)
     for file in dataset.node_logs:
-        with suppress(InputError):  # a log that isn't there: the others are all there is
-            logs.setdefault(short_name(file.node or ""), []).append(file_source(file))
+        node = short_name(file.node or "")
+        try:
+            logs[node].append(file_source(file))
+        except InputError as error:
+            unread[node].append(str(error))
 
     def logs_of(node: str) -> Iterator[LogSource]:
         return (replace(log, node=node) for log in logs.get(short_name(node), ()))
 
+    def source(entry: AttemptEntry) -> AttemptSource:
+        found = with_files(entry)
+        of_nodes = [words for node in entry.nodes for words in unread.get(short_name(node), ())]
+        return replace(found, missing=(*found.missing, *of_nodes))
+
     def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
-        return make_unit(run, list(map(with_files, entries)), logs_of)
+        return make_unit(run, [source(entry) for entry in entries], logs_of)
 
     runs = grouped(dataset.attempts())
     return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]

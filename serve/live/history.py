@@ -47,7 +47,8 @@ class Histories:
         Several jobs of one name are one run, so an attempt's own restart count doesn't order them.
         """
         outcomes = self._run(run)
-        earlier = sorted((one for one in outcomes if _age(one) < _age(attempt)), key=_age)
+        earlier = [one for one in outcomes if one.age < attempt.age]
+        earlier.sort(key=lambda one: one.age)
         return tuple(replace(outcomes[one], restart_count=n) for n, one in enumerate(earlier))
 
     def _run(self, run: RunKey) -> dict[AttemptId, PastAttempt]:
@@ -57,8 +58,3 @@ class Histories:
                 del self._runs[next(iter(self._runs))]
             found = self._runs[run] = dict(self.recall(run))
         return found
-
-
-def _age(attempt: AttemptId) -> tuple[int, str, int]:
-    key = attempt.job_key
-    return key.first_submit_time, key.job_id, attempt.restart_count

@@ -24,6 +24,7 @@ from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
@@ -293,6 +294,22 @@ class AttemptWatch:
         except Exception:
             log.exception("%s: diagnosis failed", self.attempt)
             return self._failed_diagnosis()
+
+    def shown_verdict(self) -> Verdict | None:
+        """Return the present verdict with its unrecognised lines; null before there is one."""
+        try:
+            return None if self.verdict is None else self._analysis.with_lines(self.verdict)
+        except Exception:
+            log.exception("%s: no lines to show", self.attempt)
+            return self.verdict
+
+    def teach(self, history: TemplateHistory) -> bool:
+        """Take what the attempt printed into `history`, if it ended well; say whether it did."""
+        try:
+            return self._analysis.teach(history, self._settings.diagnosis)
+        except Exception:
+            log.exception("%s: nothing learned", self.attempt)
+            return False
 
     def outcome(self) -> PastAttempt:
         """How this attempt ended, for the decisions about the next ones."""

@@ -13,6 +13,7 @@ from relume.advice import Advice
 from relume.clock import to_datetime
 from relume.errors import counted
 from relume.identity import AttemptId
+from relume.printing import printable
 from relume.serve.scan.record import Scan
 from relume.serve.scan.scanned import Scanned
 from relume.serve.scan.summary import repeats, suspicious_nodes
@@ -151,9 +152,5 @@ def _table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) ->
     for name in columns:
         table.add_column(Text(name), overflow="fold")
     for cells in rows:  # names of jobs and nodes are others' words: no markup, no control codes
-        table.add_row(*(Text(_printable(cell)) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     return Group(*([Text(title, style="bold")] if title else []), table)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -14,6 +14,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from relume.printing import printable
+
 Document = Mapping[str, Any]
 
 
@@ -28,7 +30,7 @@ class _Sheet:
 
     def add(self, *cells: str) -> None:
         """Add a row. Rules are named by sites: nothing in a cell is markup or a control code."""
-        self.table.add_row(*(Text(_printable(cell)) for cell in cells))
+        self.table.add_row(*(Text(printable(cell)) for cell in cells))
 
     def under(self, origin: Text) -> Group:
         """Return it with its title and, below it, what it was counted from.
@@ -266,7 +268,3 @@ def _number(value: float | None) -> str:
     if abs(value) < 0.001:  # noqa: PLR2004 - more digits below
         return f"{value:.6f}"
     return f"{value:.3g}" if abs(value) >= 1 else f"{value:.3f}"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -11,7 +11,7 @@ from relume.dataset import AttemptEntry
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.about import zone_of_lake
 from relume.models.diagnosis.scheduler import FAILED_STATES
-from relume.models.policy.fingerprint import fingerprint
+from relume.models.policy.fingerprint import known_fingerprint
 from relume.serve.backtest.lakes import is_live, lake_units
 from relume.serve.backtest.live import replay_live
 from relume.serve.backtest.replay import Replayed, replay_unit
@@ -72,16 +72,9 @@ class Scanned:
 
     @property
     def fingerprint(self) -> str | None:
-        """Which failure it was; null for none, and for one of which nothing is known but that.
-
-        Without a cause and a line of a log, nobody can say that it was the same as another.
-        """
-        verdict = self.verdict
-        if not self.is_finding or verdict is None:
-            return None
-        if verdict.cause is None and verdict.root_line is None:
-            return None
-        return fingerprint(verdict)
+        """Which failure it was; null for none, and for one of which nothing is known but that."""
+        is_told = self.is_finding and self.verdict is not None
+        return known_fingerprint(self.verdict) if is_told and self.verdict else None
 
 
 def scan_units(

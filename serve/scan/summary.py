@@ -61,7 +61,7 @@ def repeats(scanned: Iterable[Scanned]) -> list[Repeat]:
 
 def by_age(attempts: Iterable[Scanned]) -> list[Scanned]:
     """Return the attempts of one run, the oldest first: by job, then by restart."""
-    return sorted(attempts, key=lambda one: _age(one.entry.attempt))
+    return sorted(attempts, key=lambda one: AttemptId.parse(one.entry.attempt).age)
 
 
 def past_attempts(attempts: Iterable[Scanned]) -> list[PastAttempt]:
@@ -100,8 +100,3 @@ def suspicious_nodes(scanned: Sequence[Scanned]) -> list[NodeRecord]:
         blamed.update({*one.verdict.exclude_nodes, *((culprit,) if culprit else ())})
     records = [NodeRecord(node, count, failed[node], ran[node]) for node, count in blamed.items()]
     return sorted(records, key=lambda record: (-record.blamed, -record.failed, record.node))
-
-
-def _age(attempt: str) -> tuple[int, str, int]:
-    identity = AttemptId.parse(attempt)
-    return identity.job_key.first_submit_time, identity.job_key.job_id, identity.restart_count

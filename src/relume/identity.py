@@ -127,6 +127,11 @@ class AttemptId:
         return f"{self.job_key}.{self.restart_count}"
 
     @property
+    def age(self) -> tuple[int, str, int]:
+        """What sorts attempts of several jobs of one cluster, the oldest first."""
+        return self.job_key.first_submit_time, self.job_key.job_id, self.restart_count
+
+    @property
     def short(self) -> str:
         """``job_id-restart_count``: for people; means the newest job with that id."""
         return f"{self.job_key.job_id}-{self.restart_count}"

@@ -59,13 +59,23 @@ class ReasonCode(StrEnum):
     NOT_OF_THE_ATTEMPT = "not_of_the_attempt"
     PLACED = "placed"
     PLACES_CONTRADICT = "places_contradict"
+    # what dumps show
+    DUMPS = "dumps"
+    DUMPS_AGREE = "dumps_agree"
+    DUMPS_DIFFER = "dumps_differ"
+    DUMPS_OLD = "dumps_old"
+    DUMP_REFUSED = "dump_refused"
+    STACKS = "stacks"
+    RAS = "ras"
     # what no line of failure shows
+    UNKNOWN_TROUBLE_FIRST = "unknown_trouble_first"
     SCHEDULER_STATE = "scheduler_state"
     NO_JOB_LOG = "no_job_log"
     PROGRESS = "progress"
     SILENCE = "silence"
     NOT_FINITE = "not_finite"
-    # what speaks against it
+    # how sure it is, and what speaks against it
+    WEIGHED = "weighed"
     DOUBT = "doubt"
     ABSTAINED = "abstained"
 
@@ -127,11 +137,22 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.NOT_OF_THE_ATTEMPT: "{detail} is no node of the attempt: it is not blamed",
     ReasonCode.PLACED: "{detail}",
     ReasonCode.PLACES_CONTRADICT: "{detail}",
+    ReasonCode.UNKNOWN_TROUBLE_FIRST: (
+        "before all that rules know, one place alone said what no rule knows: {detail}"
+    ),
+    ReasonCode.DUMPS: "dumps: {detail}",
+    ReasonCode.DUMPS_AGREE: "dumps and log name the same",
+    ReasonCode.DUMPS_DIFFER: "dumps and log disagree: the dumps point to {detail}",
+    ReasonCode.DUMPS_OLD: "the dumps are older: the job went on after them, or ended well",
+    ReasonCode.DUMP_REFUSED: "{detail}",
+    ReasonCode.STACKS: "{detail}",
+    ReasonCode.RAS: "{detail}",
     ReasonCode.SCHEDULER_STATE: "the scheduler's record says {detail}",
     ReasonCode.NO_JOB_LOG: "there is no log of the job",
     ReasonCode.PROGRESS: "{detail}",
     ReasonCode.SILENCE: "{detail}",
     ReasonCode.NOT_FINITE: "{detail}",
+    ReasonCode.WEIGHED: "how sure: {detail}",
     ReasonCode.DOUBT: "less sure: {detail}",
     ReasonCode.ABSTAINED: "abstained: {detail}",
 }

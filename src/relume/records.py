@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relume.reasons import Cited, Reason
-from relume.verdict import Evidence, Locator, Mention, Verdict
+from relume.verdict import Evidence, Locator, Mention, Stuck, Unrecognised, Verdict
 
 SCHEMA_VERSION = 1
 """Version of every JSON document that Relume prints."""
@@ -53,10 +53,28 @@ def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
         "rule": verdict.rule,
         "why": list(verdict.why),
         "reasons": [_reason(r, with_files=with_files) for r in verdict.reasons],
+        "unrecognised": [_unrecognised(u, with_files=with_files) for u in verdict.unrecognised],
     }
     if with_files:
         body["root_cause_file"] = verdict.root_file
+        body["stuck"] = None if verdict.stuck is None else _stuck(verdict.stuck)
     return body
+
+
+def _stuck(stuck: Stuck) -> dict[str, Any]:
+    return {
+        "pattern": stuck.pattern,
+        "culprits": [locator_record(where) for where in stuck.culprits],
+        "suspects": list(stuck.suspects),
+        "group": stuck.group,
+        "sequence": stuck.sequence,
+        "operation": stuck.operation,
+        "waiting": list(stuck.waiting),
+        "absent": list(stuck.absent),
+        "waits": list(stuck.waits),
+        "dumped": stuck.dumped,
+        "missing": list(stuck.missing),
+    }
 
 
 def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:
@@ -92,3 +110,15 @@ def _cited(cited: Cited, *, with_files: bool) -> dict[str, Any]:
         record["file"] = cited.file
     record["by"] = None if cited.by is None else _cited(cited.by, with_files=with_files)
     return record
+
+
+def _unrecognised(line: Unrecognised, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "line": line.line,
+        "text": line.text,
+        "count": line.count,
+        "lines_before_end": line.lines_before_end,
+        "why": list(line.why),
+        "event_time": line.event_time,
+    }
+    return record | {"file": line.file} if with_files else record

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from relume.errors import RuleError
+from relume.ingest.blocks import BLOCK_BYTES, MAX_LINE_BYTES, Block, BlockAssembler
 from relume.models.signatures.engine import Candidate, Engine, build_engine
 from relume.models.signatures.fields import check_pattern
 from relume.models.signatures.loader import read_rules
@@ -19,6 +23,7 @@ from relume.models.signatures.re2_engine import Re2Engine
 from relume.models.signatures.ruleset import Catalogue
 
 ENGINES = ("hyperscan", "re2")
+Scan = Callable[[bytes], list[Candidate]]
 
 CORNERS = (
     *("Xid", "(?i)k[^a]s", "^foo", "bar$", "^foo bar$", r"\bab\b", r"a\Bb", "[^,]x{2}"),
@@ -158,6 +163,57 @@ def test_a_very_long_line_is_one_candidate(name: str) -> None:
     [short] = by_line(b"Xid ab Xid ab bar", CORNERS)
     assert {"Xid", "bar$", r"\bab\b"} <= {CORNERS[n] for n in short.patterns}
     assert corner_engine(name).scan(data) == [Candidate(6, len(data) - 4, short.patterns)]
+
+
+def blocks_of(pieces: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) -> list[Block]:
+    assembler = BlockAssembler("log", block_bytes=block_bytes)
+    return [block for piece in pieces for block in assembler.feed(piece)] + assembler.finish()
+
+
+def located(scan: Scan, blocks: Iterable[Block]) -> list[tuple[int, bytes, tuple[int, ...]]]:
+    """Line, text and patterns of every candidate of a log."""
+    return [
+        (block.line_at(start), block.data[start:end], patterns)
+        for block in blocks
+        for start, end, patterns in scan(block.data)
+    ]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@given(
+    st.lists(st.sampled_from((*WORDS, *NASTY, b" ", b"\n", b"\r\n", b"Xid" * 40)), max_size=60),
+    st.lists(st.integers(0, 400), max_size=8),
+    st.integers(1, 64),
+)
+def test_a_log_in_blocks_gives_the_lines_of_the_whole(
+    name: str, words: list[bytes], cuts: list[int], block_bytes: int
+) -> None:
+    """However it is read, and however small its blocks are: numbers, texts and patterns."""
+    raw = b"".join(words)
+    pieces = [raw[start:end] for start, end in pairwise([0, *sorted(cuts), len(raw)])]
+    expected = located(partial(by_line, patterns=CORNERS), blocks_of([raw]))
+    blocks = blocks_of(pieces, block_bytes=block_bytes)
+    assert located(corner_engine(name).scan, blocks) == expected
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("at", [0, 700_000, MAX_LINE_BYTES - 4, MAX_LINE_BYTES, 2_500_000])
+def test_a_word_in_a_line_longer_than_a_block_is_found(name: str, at: int) -> None:
+    long_line = bytearray(b"." * 3_000_000)
+    long_line[at : at + 9] = b" Xid foo "
+    raw = b"first\n" + bytes(long_line) + b"\nfoo bar\n"
+    found = located(corner_engine(name).scan, blocks_of([raw]))
+    assert {line for line, _, patterns in found if CORNERS.index("Xid") in patterns} == {1}
+    assert found[-1] == (2, b"foo bar", by_line(b"foo bar", CORNERS)[0].patterns)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_twins_scan_side_by_side(name: str) -> None:
+    data = b"".join(b"line %d foo bar Xid\n" % n for n in range(20_000))
+    expected = corner_engine(name).scan(data)
+    with ThreadPoolExecutor(4) as threads:
+        scans = [threads.submit(corner_engine(name).twin().scan, data) for _ in range(12)]
+        assert all(scan.result() == expected for scan in scans)
 
 
 @pytest.mark.parametrize("name", ENGINES)

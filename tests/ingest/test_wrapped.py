@@ -45,8 +45,8 @@ TIME = 1_767_323_045_000_000
         ("(r0003/64) %s", None, 3, None, None),
         ("[r3/64] %s", None, 3, None, None),
         ("[3]<stderr>:%s", None, 3, None, None),
-        ("[pod/trainer-3/pytorch] %s", None, None, None, None),
-        ("trainer-3  | %s", None, None, None, None),
+        ("[pod/trainer-3/pytorch] %s", None, 3, None, None),
+        ("trainer-3  | %s", None, 3, None, None),
     ],
 )
 def test_the_message_and_its_writer_are_found(

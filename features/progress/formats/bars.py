@@ -161,7 +161,7 @@ _PROGRESSBAR = line_format(
         (),
         {"is_bar": True},
     ),
-    locate=(r"\(\d+ of \d+\) \|",),
+    locate=(r"\d\) \|",),
     example=" 40% (40 of 100) |########            | Elapsed Time: 0:00:20 ETA:   0:00:30",
 )
 

@@ -25,7 +25,8 @@ _FASTAI = line_format(
         rf"(?<![\w.,/-])(?P<step>\d{{1,6}})\s{{2,12}}(?P<loss>\d{{1,9}}\.\d{{6}}|nan)\s{{1,9}}"
         rf"(?:(?:\S{{1,20}})\s{{1,9}}){{1,9}}(?P<clock_seconds>{CLOCK})\s{{0,9}}$",
     ),
-    locate=(r"\.\d{6}\s{1,9}\d+:\d\d",),
+    # Columns are two spaces apart: only with them there is a literal to look for.
+    locate=(r"\d {2,12}(\d{1,9}\.\d{6}|nan)\s",),
     example="3         0.412110    0.391220    0.121000    01:12",
 )
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, named, named_path, one_form
-from relume.cli.output import print_json, printable, say, say_all
+from relume.cli.output import print_json, say, say_all
+from relume.printing import printable
 
 if TYPE_CHECKING:
     from relume.ingest.importing import ImportReport, Unit
@@ -83,6 +84,7 @@ def import_(
     from relume.ingest.lake import LakeWriter
     from relume.ingest.lake.about import note_about
     from relume.ingest.skips import SkipCounts
+    from relume.serve.healthy import learning
 
     cluster = load_config(config).settings.cluster
     left_out = SkipCounts()
@@ -103,7 +105,8 @@ def import_(
     with LakeWriter(lake) as writer, _progress(total) as advance:
         for fact in facts:
             note_about(writer, fact)
-        report = import_units(writer, units(left_out), advance=advance)
+        with learning(lake) as learner:
+            report = import_units(writer, units(left_out), advance=advance, landed=learner.take)
     report.skipped.merge(left_out)
     _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)
     if report.refused:

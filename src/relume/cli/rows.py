@@ -10,8 +10,9 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import TypeVar
 
-from relume.cli.output import printable, say
+from relume.cli.output import say
 from relume.errors import InputError
+from relume.printing import printable
 from relume.records import SCHEMA_VERSION
 
 MAX_DRAWN = 1000

@@ -127,6 +127,19 @@ def test_a_gpu_fault_in_a_node_s_own_log_names_the_node(tmp_path: Path) -> None:
     assert (last.operation, last.exclude_nodes) == (Operation.RESTART_EXCLUDING, ("gpu-a02",))
 
 
+def test_a_log_of_a_node_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    kernel = LogFile(path="gone.log", node="gpu-a02", stream="kernel")
+    log = logged(tmp_path, "7.out", steps(60))
+    entries = [entry(files=(log,)), entry(8, files=(log,), nodes=("gpu-a01",))]
+    sources = [
+        source
+        for unit in dataset_units(recorded(tmp_path, *entries, nodes=(kernel,)))
+        for source in unit.attempts
+    ]
+    assert [len(source.missing) for source in sources] == [1, 0]
+    assert "gone.log" in sources[0].missing[0]
+
+
 def test_a_fault_of_the_day_before_is_nobody_s(tmp_path: Path) -> None:
     old = "Mar  3 07:01:00 gpu-a02 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
     kernel = logged(tmp_path, "kern.log", [old], node="gpu-a02", stream="kernel")
@@ -373,3 +386,17 @@ def test_a_lake_keeps_the_zone_of_its_clocks(tmp_path: Path) -> None:
     write_dataset(other, DatasetHeader(name="summer"), [entry(8)])
     refused = CliRunner().invoke(app, ["lake", "import", str(other), "--lake", str(tmp_path / "l")])
     assert "a lake of its own" in str(refused.exception)
+
+
+def test_a_hang_of_unknown_cause_shows_lines_with_its_finding(tmp_path: Path) -> None:
+    seal = f"[{clock(61)}] vault: seal 4 is broken, nobody may go on"
+    log = logged(tmp_path, "7.out", [*steps(60), seal])
+    one = only(
+        replayed(
+            tmp_path, entry(files=(log,), state="RUNNING", start=START, end=START + 980 * SECOND)
+        )
+    )
+    verdict = one.findings[0].verdict
+    assert verdict is not None
+    assert verdict.kind is Kind.HANG
+    assert verdict.unrecognised[0].text == seal

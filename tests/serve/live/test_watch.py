@@ -306,3 +306,18 @@ def test_tries_that_are_used_up_stop_the_run() -> None:
     story.watch.note_landed()
     story.pass_time(2)
     assert story.advice[-1].operation is Operation.STOP
+
+
+def test_lines_of_a_running_attempt_are_looked_for_only_when_somebody_asks() -> None:
+    story = Story()
+    story.train(30)
+    story.say("vault: seal 4 is broken, nobody may go on")
+    story.pass_time(400)
+    verdict, shown = story.watch.verdict, story.watch.shown_verdict()
+    assert verdict is not None
+    assert shown is not None
+    assert (verdict.kind, verdict.unrecognised) == (Kind.HANG, ())
+    assert [line.text for line in shown.unrecognised] == [
+        "vault: seal 4 is broken, nobody may go on"
+    ]
+    assert Story().watch.shown_verdict() is None
