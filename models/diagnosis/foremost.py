@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 
 from relume.models.diagnosis.consequences import GENERIC_SPECIFICITY
-from relume.models.diagnosis.culprit import placed
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.locating import placed
 from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_nodes
 from relume.models.diagnosis.unexplained import is_unexplained

@@ -64,7 +64,9 @@ def choose_root(episode: Episode) -> Root | None:
     anchors = _without_echoes(anchors)
     if not anchors:
         return None
-    why = _got_over(open_hits, anchors)
+    forged = [hit for hit in open_hits if is_forged_decision(hit)]
+    why = [Reason(ReasonCode.FORGED, cited(forged), len(forged))] if forged else []
+    why += _got_over([hit for hit in open_hits if hit not in forged], anchors)
     causes = [h for h in anchors if h.signature.role in CAUSES or died_by_signal(h)]
     if causes:
         kept = _without_consequences(episode, anchors, causes, why)

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.culprit import of_one_node, placed, printer
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.locating import of_one_node, placed, printer
 from relume.models.diagnosis.suspects import in_common
 from relume.models.signatures.hit import Hit
 from relume.reasons import Reason, ReasonCode

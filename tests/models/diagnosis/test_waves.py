@@ -72,3 +72,36 @@ def test_a_rank_whose_last_work_all_others_have_completed_is_behind() -> None:
     ahead = {"seq": "912", "enqueued": "913", "completed": "911"}
     assert named(ahead, behind, ahead) == 1
     assert named(ahead, ahead) is None
+
+
+def test_a_node_of_which_no_rank_says_anything_is_named() -> None:
+    places = {rank: RankPlace(f"n{1 + rank // 2}") for rank in range(8)}
+    episode = make_episode(*(make_hit(TIMEOUT, r, captures={"seq": "5"}, rank=r) for r in range(6)))
+    episode.ranks = RankMap(places, world_size=8)
+    found = find_laggard(episode)
+    assert found is not None
+    assert (found.rank, found.node) == (None, "n4")
+    episode.ranks = RankMap(places | {6: RankPlace("n3")}, world_size=8)
+    assert find_laggard(episode) is None
+
+
+def test_all_ranks_of_one_node_that_lag_are_named_by_their_node() -> None:
+    said = [{"enqueued": "12", "seq": "12"}] * 4 + [{"enqueued": "9", "seq": "9"}] * 2
+    hits = [make_hit(TIMEOUT, i, captures=c, rank=i) for i, c in enumerate(said)]
+    episode = make_episode(*hits)
+    assert find_laggard(episode) is None
+    episode.ranks = RankMap({rank: RankPlace(f"n{1 + rank // 2}") for rank in range(6)})
+    found = find_laggard(episode)
+    assert found is not None
+    assert (found.rank, found.node) == (None, "n3")
+
+
+def test_the_line_of_a_silent_rank_is_one_of_its_group() -> None:
+    far = [make_hit(TIMEOUT, r, captures={"pg": "0", "seq": "5"}, rank=r) for r in (0, 1, 6, 7)]
+    group = [make_hit(TIMEOUT, 10 + r, captures={"pg": "3", "seq": "9"}, rank=r) for r in (2, 4, 5)]
+    episode = make_episode(*far, *group)
+    episode.ranks = RankMap(world_size=8)
+    found = find_laggard(episode)
+    assert found is not None
+    assert found.rank == 3
+    assert found.hit is group[0]
