@@ -26,11 +26,12 @@ _INDENTED = re.compile(r"\s|[^\n]{0,200}?(?:[|>:\]-]|\bERROR) {3,}\S")
 """A line of a stack, also behind a prefix."""
 _WARNS = re.compile(r"\bWARN(?:ING)?\b|\bwarning\b|\bdeprecat", re.IGNORECASE)
 _SAYS = re.compile(
-    r"\b(?:cannot|can't|could not|couldn't|unable|refus\w+|denied|lost|unreachable|abort\w*|missing"
+    r"(?<!\bno )(?<!\b0 )\b"
+    r"(?:cannot|can't|could not|couldn't|unable|refus\w+|denied|lost|unreachable|abort\w*|missing"
     r"|no longer|is full|disk full|mismatch\w*|differ|unavailable|timed out|expired|unrecoverable"
     r"|no such|(?:does|did|do|is|are|was|has|have) (?:not|never)|not found|non-?finite|corrupt\w*"
     r"|(?:failed|failure) (?:to|on|in|at|for|with)|has failed|failed:(?! ?\d)|got SIG[A-Z]+"
-    r"|fatal(?! ?[:=] ?\d)|error(?! ?[:=] ?\d|_)|in use|exceed\w*|stuck|hung|(?:is|was) killed)\b",
+    r"|fatal|error(?!_|s\b)|in use|exceed\w*|stuck|hung|(?:is|was) killed)\b(?! ?[:=]? ?\d+\b)",
     re.IGNORECASE,
 )
 """Says what went wrong; counts of failures, and words such as *killed* of idle workers, don't."""
