@@ -68,7 +68,7 @@ class AttemptAnalysis:
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
         self._forget()
-        self._episode.note_file(block.file)
+        self._episode.note_file(block.file, parser.stream)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)

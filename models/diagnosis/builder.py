@@ -56,8 +56,10 @@ class EpisodeBuilder:
         self._dumps: DumpEvidence | None = None
         self.shows_failure = False
 
-    def note_file(self, file: str) -> None:
+    def note_file(self, file: str, stream: str) -> None:
         """Take a file of the attempt; files that were not announced come after those that were."""
+        if stream in JOB_STREAMS:
+            self._job_files[file] = None
         if file not in self._file_index:
             self._file_index[file] = len(self._files)
             self._files = (*self._files, file)
@@ -143,8 +145,14 @@ class EpisodeBuilder:
         clocks += [] if self._end_time is None else [self._end_time]
         facts = self._scheduler
         own = facts.nodes or self._ranks.nodes or tuple(self._kernel_nodes)
-        world = self._ranks.world_size or self._ranks.largest_size
-        hits = name_writers(self._hits, nodes=own, world_size=world, job_files=self._job_files)
+        world = self._ranks.world_size or self._ranks.largest_size or self._ranks.tasks
+        hits = name_writers(
+            self._hits,
+            nodes=own,
+            world_size=world,
+            job_files=self._job_files,
+            told=self._ranks.writers(),
+        )
         ranks = resolve(
             self._ranks,
             facts_of(hits.values()),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from relume.models.diagnosis.blame import Blame
 from relume.models.diagnosis.citing import cited
+from relume.models.diagnosis.consequences import is_generic, is_system_log
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.locating import (
     ADDRESS,
@@ -15,10 +17,11 @@ from relume.models.diagnosis.locating import (
     of_one_node,
     placed,
     printer,
+    words_of,
 )
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.pointers import blame_of_pointer, with_pointer
-from relume.models.diagnosis.suspects import Pair, accused, in_common
+from relume.models.diagnosis.suspects import MIN_WITNESSES, Pair, accused, in_common
 from relume.models.diagnosis.waves import find_laggard
 from relume.models.ranks.facts import Source
 from relume.models.signatures.hit import Hit
@@ -35,6 +38,7 @@ _EARLIEST_IS_ITS_OWN = frozenset({Domain.HARDWARE, Domain.UNKNOWN})
 """Domains in which the first to print it is to blame: the others follow from it."""
 _OF_PEERS = frozenset({"container", "launcher", "nccl", "rendezvous", "torch_nccl"})
 """Families of lines whose peer is another process of the job, not a server of files."""
+_HOST_WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
 _TOLD = {
     Source.NCCL_INIT: "NCCL's line of its start",
     Source.LAUNCHER: "the launcher's books",
@@ -75,6 +79,16 @@ def _explained(episode: Episode, root: Root, blame: Blame) -> Blame:
     return replace(blame, reasons=(*blame.reasons, reason), is_sure=is_sure)
 
 
+def _only_node(episode: Episode, hit: Hit) -> Blame:
+    """Name the node whose system alone says it: what the systems of several say is nobody's."""
+    alike = [h for h in episode.all_hits() if h.signature.cause == hit.signature.cause]
+    common = in_common(Locator(node=h.line.node) for h in alike)
+    if common.node is None or not _others(episode, common.node):
+        return Blame()
+    one = Reason(ReasonCode.ONE_NODE, cited([hit]), len(alike), detail=common.node)
+    return Blame(common, reasons=(one,))
+
+
 def _contradicted(episode: Episode, rank: int) -> Iterator[Reason]:
     """Say that lines put a rank on several nodes, where they do."""
     for found in episode.ranks.contradictions:
@@ -93,21 +107,14 @@ def _printed_nodes(episode: Episode, hit: Hit) -> set[str]:
 
 
 def _blame(episode: Episode, root: Root) -> Blame:
+    """Ask those who can tell in turn: the launcher, the counters, the peers, the lines themselves."""
+    for tell in (_of_pointer, _of_wave, _of_peers):
+        blame = tell(episode, root)
+        if blame is not None:
+            return blame
     hit = root.hit
-    if hit.signature.tier is Tier.POINTER:
-        pointed = blame_of_pointer(episode, root)
-        if pointed.where or pointed.reasons:
-            return pointed
-    if hit.signature.tier is Tier.TIMEOUT and hit.signature.kind is Kind.HANG:
-        waited = _blame_of_wave(episode, hit)
-        if waited is not None:
-            return waited
-    peer = _blame_of_peers(episode, hit) if hit.signature.role is Role.ROOT else None
-    if peer is not None:
-        return peer
     if hit.signature.implicates is Implicates.NOBODY:
-        is_stepds = hit.line.message.startswith("slurmstepd: ")
-        return with_pointer(episode, hit, Blame()) if is_stepds else Blame()
+        return _of_nobody(episode, hit)
     if hit.signature.implicates is Implicates.NAMED:
         blame = Blame(placed(episode, named(hit, episode.ranks)))
     else:
@@ -115,6 +122,33 @@ def _blame(episode: Episode, root: Root) -> Blame:
     if not (blame.where or blame.reasons):
         blame = _blame_of_same_cause(episode, root)
     return blame if blame.where.node or blame.reasons else with_pointer(episode, hit, blame)
+
+
+def _of_pointer(episode: Episode, root: Root) -> Blame | None:
+    if root.hit.signature.tier is not Tier.POINTER:
+        return None
+    pointed = blame_of_pointer(episode, root)
+    return pointed if pointed.where or pointed.reasons else None
+
+
+def _of_wave(episode: Episode, root: Root) -> Blame | None:
+    signature = root.hit.signature
+    is_wave = signature.tier is Tier.TIMEOUT and signature.kind is Kind.HANG
+    return _blame_of_wave(episode, root.hit) if is_wave else None
+
+
+def _of_peers(episode: Episode, root: Root) -> Blame | None:
+    if root.hit.signature.role is not Role.ROOT:
+        return None
+    return _blame_of_peers(episode, root.hit) or _named_in_words(episode, root.hit)
+
+
+def _of_nobody(episode: Episode, hit: Hit) -> Blame:
+    """Name where a line was printed that accuses nobody: the one system, slurmstepd's node."""
+    if is_system_log(hit):
+        return _only_node(episode, hit)
+    is_stepds = hit.line.message.startswith("slurmstepd: ")
+    return with_pointer(episode, hit, Blame()) if is_stepds else Blame()
 
 
 def _within(own: Collection[str], episode: Episode, blame: Blame) -> Blame:
@@ -137,7 +171,7 @@ def _within(own: Collection[str], episode: Episode, blame: Blame) -> Blame:
 
 def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     """Name the one rank that prints it, else the one node on which all do."""
-    alike = [h for h in episode.hits[hit.signature.id].first if not episode.recovered(h)] or [hit]
+    alike = _alike(episode, hit)
     told = (placed(episode, printer(h, episode.ranks)) for h in alike)
     places = list(dict.fromkeys(where for where in told if where))
     if len(places) <= 1:
@@ -154,6 +188,15 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     if common.node is None and hit.signature.domain in _EARLIEST_IS_ITS_OWN:
         return Blame(placed(episode, printer(hit, episode.ranks)))
     return Blame(common)
+
+
+def _alike(episode: Episode, hit: Hit) -> list[Hit]:
+    """Lines that say the same: of one rule, and in the same words where the rule is unspecific."""
+    alike = [h for h in episode.hits[hit.signature.id].first if not episode.recovered(h)]
+    if is_generic(hit):
+        words = words_of(hit)
+        alike = [h for h in alike if words_of(h) == words]
+    return alike or [hit]
 
 
 def _others(episode: Episode, node: str) -> bool:
@@ -174,6 +217,28 @@ def _blame_of_peers(episode: Episode, hit: Hit) -> Blame | None:
     node = episode.ranks.name_of(name) or name
     reason = Reason(ReasonCode.NAMED_BY_PEERS, cited(alike), len(alike), detail=node)
     return Blame(Locator(node=node), reasons=(reason,))
+
+
+def _named_in_words(episode: Episode, hit: Hit) -> Blame | None:
+    """Name the one node of the attempt that processes of other nodes speak of in their error."""
+    own = {short_name(node): node for node in episode.scheduler.nodes or episode.ranks.nodes}
+    if not own or not is_generic(hit):
+        return None
+    alike = [h for h in episode.hits[hit.signature.id].first if not episode.recovered(h)]
+    told: dict[str, set[str | None]] = {}
+    for other in alike:
+        printed = placed(episode, printer(other, episode.ranks)).node
+        words = {short_name(w.rstrip(".")) for w in _HOST_WORD.findall(other.line.message)}
+        for name in words & own.keys():
+            told.setdefault(name, set()).add(printed)
+    if len(told) != 1:
+        return None
+    name, printers = next(iter(told.items()))
+    others = {short_name(node) for node in printers if node is not None} - {name}
+    if len(others) < MIN_WITNESSES:
+        return None
+    reason = Reason(ReasonCode.NAMED_BY_PEERS, cited(alike), len(alike), detail=own[name])
+    return Blame(Locator(node=own[name]), reasons=(reason,))
 
 
 def _names_a_peer(hit: Hit) -> bool:

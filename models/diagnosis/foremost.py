@@ -16,7 +16,7 @@ from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_nodes
 from relume.models.diagnosis.unexplained import is_unexplained
 from relume.models.signatures.hit import Hit
-from relume.models.signatures.rule import Signature
+from relume.models.signatures.rule import Role, Signature
 from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator, Retry, Unrecognised, Verdict
@@ -122,7 +122,7 @@ def _comes_first(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool
     if verdict.root_file is None or verdict.root_line is None:
         return True
     if line.file == verdict.root_file:
-        return line.line < verdict.root_line
+        return line.line < verdict.root_line or _is_among_victims(episode, verdict, line)
     time, root_time = _time(episode, line), _root_time(episode, verdict)
     if time is not None and root_time is not None:
         return time <= root_time + SLACK_MICROSECONDS
@@ -131,6 +131,13 @@ def _comes_first(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool
         hit.line.file == line.file and hit.line.line < line.line
         for hit in _hits_of(episode, verdict)
     )
+
+
+def _is_among_victims(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
+    """Whether only words of victims are known, and more of them come after the line."""
+    hits = [hit for hit in _hits_of(episode, verdict) if hit.line.file == line.file]
+    is_cascade = bool(hits) and hits[0].signature.role is Role.CASCADE
+    return is_cascade and any(hit.line.line > line.line for hit in hits)
 
 
 def _time(episode: Episode, line: Unrecognised) -> int | None:

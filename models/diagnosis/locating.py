@@ -17,6 +17,9 @@ from relume.verdict import Locator
 MAX_RANKS_ON_NODE = 16
 ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
 _HOSTLIST_LIMIT = 4096
+MAX_WORDS = 400
+_DIFFERING = re.compile(r"0[xX][0-9a-fA-F]+|[\w.-]*\d[\w.-]*")
+"""Words with a digit: numbers, addresses, hosts, paths' parts."""
 
 
 def named(hit: Hit, ranks: RankMap) -> Locator:
@@ -100,6 +103,11 @@ def of_one_node(common: Locator, places: Sequence[Locator]) -> Locator:
         return common
     is_block = max(ranks) - min(ranks) < len(ranks) <= MAX_RANKS_ON_NODE
     return replace(common, node=next(iter(nodes.values()))) if is_block else common
+
+
+def words_of(hit: Hit) -> str:
+    """Return the message of a line without what differs between processes: names and numbers."""
+    return _DIFFERING.sub("0", hit.line.message[:MAX_WORDS])
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from relume.events import LogLine
 from relume.models.diagnosis.consequences import SYSTEM_CATEGORIES
 from relume.models.diagnosis.episode import SignatureHits
-from relume.models.ranks.slots import HEAD_CHARACTERS, Slots, learn
+from relume.models.ranks.slots import HEAD_CHARACTERS, Slots, learn, ranks_of_names
 from relume.models.signatures.hit import Hit
 from relume.slurm.nodes import short_name
 from relume.verdict import JOB_STREAMS
@@ -30,6 +30,7 @@ def name_writers(
     nodes: Iterable[str],
     world_size: int | None,
     job_files: Iterable[str],
+    told: Mapping[str, int],
 ) -> dict[str, SignatureHits]:
     """Return the hits with the ranks and nodes of their writers, where these can be told.
 
@@ -37,6 +38,8 @@ def name_writers(
     ----------
     nodes
         Nodes of the attempt, or of which there are logs.
+    told
+        Ranks of logs in which one rank alone says where it runs.
     """
     own = {short_name(node): node for node in nodes}
     unknown = [hit.line for group in hits.values() for hit in group.first if _is_unknown(hit.line)]
@@ -44,8 +47,8 @@ def name_writers(
         return dict(hits)
     files = sorted({line.file for line in unknown})
     by_line = learn((line.text for line in unknown), world_size)
-    by_file = learn((_name(file) for file in job_files), world_size) if len(files) > 1 else Slots()
-    places = {file: _place_of_file(file, own, by_file) for file in files}
+    by_file = ranks_of_names(job_files, world_size) | dict(told)
+    places = {file: (by_file.get(file), _node_of_file(file, own)) for file in files}
     return {
         rule: group.relabelled(lambda hit: _named(hit, own, by_line, places))
         for rule, group in hits.items()
@@ -88,13 +91,11 @@ def _own_node(text: str, own: Mapping[str, str]) -> str | None:
     return None
 
 
-def _place_of_file(
-    file: str, own: Mapping[str, str], by_file: Slots
-) -> tuple[int | None, str | None]:
+def _node_of_file(file: str, own: Mapping[str, str]) -> str | None:
+    """The attempt's node that the name of a log holds, or its folder."""
     parts = file.split("/")[-2:]
-    words = [found[0] for part in parts for found in _FILE_WORD.finditer(part)]
-    nodes = _nodes_among(words, own)
-    return by_file.rank_of(_name(file)), nodes.pop() if len(nodes) == 1 else None
+    nodes = _nodes_among([found[0] for part in parts for found in _FILE_WORD.finditer(part)], own)
+    return nodes.pop() if len(nodes) == 1 else None
 
 
 def _nodes_among(words: Collection[str], own: Mapping[str, str]) -> set[str]:
@@ -105,7 +106,3 @@ def _nodes_among(words: Collection[str], own: Mapping[str, str]) -> set[str]:
         if dash and tail.isdigit() and short_name(head) in own:
             found.add(own[short_name(head)])
     return found
-
-
-def _name(file: str) -> str:
-    return "/".join(file.split("/")[-2:])

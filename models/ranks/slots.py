@@ -74,6 +74,24 @@ def learn(texts: Iterable[str], world_size: int | None = None) -> Slots:
     return Slots(frozenset(_chosen(fitting)))
 
 
+def ranks_of_names(names: Iterable[str], world_size: int | None = None) -> dict[str, int]:
+    """Return the rank in each of the names of logs, where each process has a log of its own.
+
+    It is the number, counted from the end of the name, that is another one in every log.
+
+    >>> ranks_of_names(["out/n7-0.log", "out/n7-1.log", "out/n8-2.log"])
+    {'out/n7-0.log': 0, 'out/n7-1.log': 1, 'out/n8-2.log': 2}
+    """
+    numbers = {name: [int(n) for n in re.findall(r"\d{1,7}", name)[::-1]] for name in names}
+    least = min(map(len, numbers.values()), default=0)
+    for place in range(min(least, MAX_SLOTS)):
+        values = {name: found[place] for name, found in numbers.items()}
+        distinct = set(values.values())
+        if len(distinct) == len(values) and _is_rank("", distinct, world_size):
+            return values
+    return {}
+
+
 def numbers_before(text: str) -> str | None:
     """Return the first two numbers at the front of a line as text, null where there is none.
 
