@@ -15,6 +15,7 @@ from relume.benchmarks.dumps.programs import (
     Batch,
     Call,
     Compute,
+    Drain,
     Host,
     Instruction,
     Job,
@@ -54,7 +55,7 @@ def make_hang(family: str, world: int, random: Random) -> Hang:
 
 
 def _step(job: Job, rank: int) -> range:
-    return range(job.steps[rank][FAULTY_STEP], job.steps[rank][FAULTY_STEP + 1])
+    return _steps(job, rank, FAULTY_STEP)
 
 
 def _calls(job: Job, rank: int, least: int = 2) -> list[int]:
@@ -125,18 +126,37 @@ def _skipped(hang: Hang, random: Random) -> None:
 
 
 def _no_receive(hang: Hang, random: Random) -> None:
-    """A rank ends without the last receive that another sends to."""
-    job, last = hang.job, [steps[-1] for steps in hang.job.steps]
-    receiving = {
-        rank: [at for at in range(last[rank], len(program)) if _receives(program[at])]
-        for rank, program in enumerate(job.programs)
-    }
-    rank = random.choice([rank for rank, places in receiving.items() if places])
-    at = receiving[rank][-1]
+    """A rank leaves out the last receive from another, which waits for its send to go through.
+
+    In the last step it ends without it; in an earlier one it goes on to what follows.
+    """
+    job, step = hang.job, random.choice([FAULTY_STEP, STEPS - 1])
+    rank, at = random.choice(
+        [(rank, places[-1]) for rank in range(job.world) if (places := _receiving(job, rank, step))]
+    )
     one = job.programs[rank][at]
-    left = tuple(p for p in one.parts if p.is_send) if isinstance(one, Batch) else ()
+    parts = one.parts if isinstance(one, Batch) else (one,)
+    sender = next(p.peer for p in parts if isinstance(p, Peer) and not p.is_send)
+    left = tuple(p for p in parts if isinstance(p, Peer) and p.is_send)
     job.programs[rank][at : at + 1] = [Batch(left)] if left else []
+    if step == FAULTY_STEP:
+        sends = [i for i in _steps(job, sender, step) if _sends_to(job.programs[sender][i], rank)]
+        _insert(hang, sender, sends[-1] + 1, Drain())
     hang.culprits = frozenset({rank})
+
+
+def _receiving(job: Job, rank: int, step: int) -> list[int]:
+    return [at for at in _steps(job, rank, step) if _receives(job.programs[rank][at])]
+
+
+def _steps(job: Job, rank: int, step: int) -> range:
+    begins = [*job.steps[rank], len(job.programs[rank])]
+    return range(begins[step], begins[step + 1])
+
+
+def _sends_to(one: Instruction, rank: int) -> bool:
+    parts = one.parts if isinstance(one, Batch) else (one,)
+    return any(isinstance(p, Peer) and p.is_send and p.peer == rank for p in parts)
 
 
 def _receives(one: Instruction) -> bool:

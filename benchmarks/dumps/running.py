@@ -95,7 +95,7 @@ class _Waiting:
 
 
 class Run:
-    """One run of a job. After `run`, `records` holds each rank's works in the order of its calls."""
+    """One run of a job. After `run`, `records` holds each rank's works in the order of calls."""
 
     def __init__(self, job: Job, faults: Faults) -> None:
         self._job, self._faults = job, faults

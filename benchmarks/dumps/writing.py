@@ -21,6 +21,8 @@ from relume.benchmarks.dumps.running import TIMEOUT_SECONDS, Record, Run
 
 EPOCH = 1_790_000_000.0
 """Seconds: when the made-up jobs began."""
+EARLY = 0.6
+"""When an early dump was written: after this share of what its rank did."""
 LOOK_SECONDS = 0.1
 """How often a watchdog looks what has ended."""
 FORMATS = ("2.4", "2.10")
@@ -45,6 +47,7 @@ class Form:
     timing: bool
     frames: bool
     torch_pickle: bool
+    early: bool = False
 
 
 def choose_form(hang: Hang, version: str, random: Random) -> Form:
@@ -59,6 +62,7 @@ def choose_form(hang: Hang, version: str, random: Random) -> Form:
         timing=random.choice([True, False]) if hang.timing is None else hang.timing,
         frames=random.choice([True, False, False]),
         torch_pickle=random.choice([True, True, False]),
+        early=random.choice([True] + 7 * [False]),
     )
 
 
@@ -73,8 +77,11 @@ def write_dumps(  # noqa: PLR0913 - what is written, and how
     hosts = {job.host_of(rank) for rank in range(job.world)}
     ahead = {host: random.gauss(0.0, 1.5) for host in hosts}
     end = run.end + TIMEOUT_SECONDS
+    early = _early(hang, form, random)
     for rank in alive:
         at, look = end + random.uniform(0.0, 20.0), random.uniform(0.0, LOOK_SECONDS)
+        if rank == early:
+            at = EARLY * max(record.created for record in run.records[rank])
         if rank in gone:
             continue
         recorder = _Recorder(job, form, EPOCH + ahead[job.host_of(rank)], at, look)
@@ -85,6 +92,13 @@ def write_dumps(  # noqa: PLR0913 - what is written, and how
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_encode(recorder.document(rank, run.records[rank]), form))
     return set(alive) - gone
+
+
+def _early(hang: Hang, form: Form, random: Random) -> int | None:
+    """Now and then a rank was asked for its dump before the job hung, and wrote no other."""
+    others = [rank for rank in range(hang.job.world) if rank not in hang.culprits]
+    is_early = form.early and len(others) > len(hang.culprits)
+    return random.choice(others) if is_early else None
 
 
 def _encode(document: dict[str, Any], form: Form) -> bytes:
@@ -106,6 +120,7 @@ class _Recorder:
     def document(self, rank: int, records: list[Record]) -> dict[str, Any]:
         own = [number for number, group in enumerate(self.job.groups) if rank in group.ranks]
         local = {number: place for place, number in enumerate(own)}
+        records = [record for record in records if record.created <= self.at]
         entries = [
             self._entry(place, record, local[record.group])
             for place, record in enumerate(_with_markers(records))

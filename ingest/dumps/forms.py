@@ -25,7 +25,7 @@ _PY_SPY_WORDS: Final = (b'"frames"', b'"thread_name"', b'"owns_gil"')
 _RAS_WORDS: Final = (b'"communicators"', b'"communicators_count"', b'"missing_ranks"')
 _WORDS_NEEDED: Final = 2
 _PICKLE: Final = re.compile(rb"\x80[\x02-\x05]|c[\w.]{1,80}\r?\n[\w.]{1,80}\r?\n")
-_JSON: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,100}[{\[]")
+_JSON: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,100}[{\[]\s{0,100}[\"{}\[\]]")
 _RAS_TEXT: Final = re.compile(
     rb"^(?:Job summary|Communicators\.\.\.|Group +Comms +Nodes +Ranks|NCCL version .* compiled )",
     re.MULTILINE,

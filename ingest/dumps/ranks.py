@@ -67,7 +67,8 @@ def ranks_by_name(names: Sequence[str]) -> list[int | None]:
     if any(rank is not None for rank in stated):
         return stated
     folders = [PurePath(name).parent.name for name in names]
-    return _telling(stems) or _telling(folders) or [None] * len(names)
+    by_folder = _telling(folders) if len(names) > 1 else None  # one folder tells nothing apart
+    return _telling(stems) or by_folder or [None] * len(names)
 
 
 def _telling(texts: Sequence[str]) -> list[int | None] | None:

@@ -29,8 +29,9 @@ _MANY = re.compile(
 )
 _PLACE = re.compile(
     r" {2}Rank (?P<rank>\d{1,7})"
-    r"(?: has (?:launched up to operation (?P<number>\d{1,19})|(?P<none>not launched)|status \w+)"
-    r"| reported (?P<error>[^-]{1,80}?))?[^-]{0,40} -- "
+    r"(?: has (?:launched up to operation (?P<number>\d{1,19})"
+    r"|(?P<none>not launched) any operations|status \w+)"
+    r"| reported (?P<error>[^-]{1,80}?))? -- "
     r"(?:GPU (?P<gpu>\d{1,3})(?: \(NVML \d+\))? managed by process \d+"
     r" on node (?P<node>\S{1,253})|\[)"
 )

@@ -334,8 +334,9 @@ def _no_dump(case: _Case) -> CollectiveFinding | None:
             Pattern.NO_DUMP, 0.6, suspects=tuple(sorted(gone)), work=_waited(case, work), why=(why,)
         )
     why = f"rank {first} left no dump, and the others of its group wait for it alone"
+    sure = 0.6 if len(case.state.missing) > 1 else 0.0  # its dump may be lost as theirs are
     return CollectiveFinding(
-        Pattern.NO_DUMP, 0.0, (first,), tuple(sorted(gone)), work=_waited(case, work), why=(why,)
+        Pattern.NO_DUMP, sure, (first,), tuple(sorted(gone)), work=_waited(case, work), why=(why,)
     )
 
 

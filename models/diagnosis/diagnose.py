@@ -11,7 +11,7 @@ from relume.models.diagnosis.clocks import clock_reasons, node_of
 from relume.models.diagnosis.confidence import weighed
 from relume.models.diagnosis.culprit import find_culprit
 from relume.models.diagnosis.doubt import doubted
-from relume.models.diagnosis.dumps import dump_mentions, join_dumps, stuck_of
+from relume.models.diagnosis.dumps import by_dumps, dump_mentions, join_dumps, stuck_of
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.evidence import evidence_lines, mentions
 from relume.models.diagnosis.finding import Finding
@@ -49,6 +49,8 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
     blame, finding = join_dumps(episode, root, blame, finding, own)
     finding = from_first_bad_step(finding, episode.progress)
     finding = doubted(episode, root, weighed(episode, root, finding))
+    if finding.confidence < settings.confidence_threshold:
+        blame, finding = by_dumps(episode, finding, own) or (Blame(), finding)
     if finding.confidence < settings.confidence_threshold:
         finding = _abstained(finding, settings.confidence_threshold)
         blame = Blame()

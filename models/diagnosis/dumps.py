@@ -83,6 +83,16 @@ def join_dumps(
     return _beside(told, blame, finding, reasons)
 
 
+def by_dumps(
+    episode: Episode, finding: Finding, own: Collection[str]
+) -> tuple[Blame, Finding] | None:
+    """Return what the dumps alone show, for a log of which nothing is sure; null without them."""
+    told = _told(episode, episode.dumps, own) if episode.dumps is not None else None
+    if told is None or episode.dumps is None or _went_on(episode, episode.dumps):
+        return None
+    return _by_dumps(told, replace(finding, kind=Kind.HANG), ())
+
+
 def _nothing_open(dumps: DumpEvidence) -> tuple[Reason, ...]:
     if not dumps.files:
         return ()

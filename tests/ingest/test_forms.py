@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 
 import pytest
 
@@ -16,10 +15,8 @@ from relume.ingest.forms import (
     SINFO_JSON,
     SLURMCTLD,
     form_of,
-    is_dump,
 )
 
-DUMP = {"version": "2.9", "pg_config": {}, "nccl_version": "2.27", "entries": []}
 SUMMARY = """\
 PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
 gpu*         up   infinite      1 drain* n1
@@ -90,13 +87,6 @@ def test_a_job_that_quotes_its_kernel_log_stays_a_job() -> None:
 
 def test_bytes_that_are_no_utf8_do_not_matter() -> None:
     assert form_of(b"\xff\xfe[ 12.345678] x\n[ 12.345678] \xff\n[ 12.345678] y\n") == KERNEL
-
-
-@pytest.mark.parametrize("protocol", [2, 4])
-def test_dumps_are_known_by_their_keys(protocol: int) -> None:
-    assert is_dump(pickle.dumps(DUMP, protocol=protocol))
-    assert not is_dump(pickle.dumps({"step": 1}, protocol=protocol))
-    assert not is_dump(b"pg_config nccl_version in a log")
 
 
 @pytest.mark.parametrize("indent", [None, 2])

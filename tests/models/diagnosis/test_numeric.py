@@ -19,12 +19,12 @@ CHECK = make_signature("loss_check", kind=Kind.NUMERIC, cause="non_finite_number
 CRASH = make_signature("exception")
 
 
-def troubled(line: int = 4, **changes: object) -> ProgressAssessment:
+def troubled(**changes: object) -> ProgressAssessment:
     calm = make_episode().progress
     known = {
         "state": ProgressState.ADVANCING,
         "trouble": Trouble.NOT_FINITE,
-        "trouble_line": line,
+        "trouble_line": 4,
         "trouble_file": LOG,
         "trouble_step": 120,
         "trouble_points": 7,
