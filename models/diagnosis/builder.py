@@ -18,7 +18,7 @@ from relume.models.diagnosis.episode import (
     SignatureHits,
 )
 from relume.models.diagnosis.placing import facts_of, has_agents
-from relume.models.diagnosis.writers import name_writers
+from relume.models.diagnosis.writers import learn_writers, name_writers
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
@@ -146,13 +146,14 @@ class EpisodeBuilder:
         facts = self._scheduler
         own = facts.nodes or self._ranks.nodes or tuple(self._kernel_nodes)
         world = self._ranks.world_size or self._ranks.largest_size or self._ranks.tasks
-        hits = name_writers(
+        writers = learn_writers(
             self._hits,
             nodes=own,
             world_size=world,
             job_files=self._job_files,
             told=self._ranks.writers(),
         )
+        hits = name_writers(self._hits, writers)
         ranks = resolve(
             self._ranks,
             facts_of(hits.values()),
@@ -182,4 +183,5 @@ class EpisodeBuilder:
             lost_ends=tuple(self._lost_ends),
             frames=dict(self._frames),
             dumps=self._dumps,
+            named=writers.named,
         )

@@ -21,9 +21,6 @@ WEAK_HARDWARE_SPECIFICITY = 49
 CLOCK_SLACK_MICROSECONDS = 1_000_000
 """Clocks of one file this close do not prove an order."""
 
-CLOCKS_APART_MICROSECONDS = 30_000_000
-"""Clocks of nodes this far apart do, where nothing is known of them."""
-
 FATAL_SIGNALS = frozenset({"4", "7", "8", "9", "11"})
 """SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV. Aborts (6) and terminations (15) end victims too."""
 FATAL_EXIT_CODES = frozenset(
@@ -173,15 +170,9 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
         and earlier.signature.category in COLLECTIVE_CATEGORIES
-        and (_waited(episode, hit) or _is_long_after(episode, hit, earlier))
+        and _waited(episode, hit)
         and follows(episode, hit, earlier)
     )
-
-
-def _is_long_after(episode: Episode, hit: Hit, earlier: Hit) -> bool:
-    """Whether the clocks leave no doubt that `hit` is later."""
-    before, after = episode.time(earlier), episode.time(hit)
-    return before is not None and after is not None and after - before > CLOCKS_APART_MICROSECONDS
 
 
 def _waited(episode: Episode, hit: Hit) -> bool:

@@ -14,6 +14,7 @@ from relume.models.diagnosis.locating import (
     ADDRESS,
     named,
     named_nodes,
+    nodes_known,
     of_one_node,
     placed,
     printer,
@@ -107,7 +108,7 @@ def _printed_nodes(episode: Episode, hit: Hit) -> set[str]:
 
 
 def _blame(episode: Episode, root: Root) -> Blame:
-    """Ask those who can tell in turn: the launcher, the counters, the peers, the lines themselves."""
+    """Ask in turn those who can tell: the launcher, the counters, the peers, the lines."""
     for tell in (_of_pointer, _of_wave, _of_peers):
         blame = tell(episode, root)
         if blame is not None:
@@ -176,7 +177,7 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     places = list(dict.fromkeys(where for where in told if where))
     if len(places) <= 1:
         return Blame(placed(episode, printer(hit, episode.ranks)))
-    common = of_one_node(in_common(places), places)
+    common = of_one_node(in_common(places), places, episode.ranks)
     if common.rank is not None:
         return Blame(common)
     shared = Reason(ReasonCode.SHARED_ERROR, cited([hit]), len(places))
@@ -201,8 +202,7 @@ def _alike(episode: Episode, hit: Hit) -> list[Hit]:
 
 def _others(episode: Episode, node: str) -> bool:
     """Whether the attempt is known to have other nodes too, which don't print the same."""
-    known = episode.scheduler.nodes or episode.ranks.nodes or episode.ranks.known_nodes
-    return any(short_name(other) != short_name(node) for other in known)
+    return any(short_name(other) != short_name(node) for other in nodes_known(episode))
 
 
 def _blame_of_peers(episode: Episode, hit: Hit) -> Blame | None:

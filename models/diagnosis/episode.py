@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
 from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
@@ -42,6 +43,10 @@ class Position(NamedTuple):
 
     file_index: int
     line: int
+
+
+def _as_it_is(line: LogLine) -> LogLine:
+    return line
 
 
 @dataclass(slots=True)
@@ -179,6 +184,8 @@ class Episode:
     starts: dict[str, int] = field(default_factory=dict)
     dumps: DumpEvidence | None = None
     launches: dict[str, int] = field(default_factory=dict)
+    named: Callable[[LogLine], LogLine] = field(default=_as_it_is, compare=False)
+    """Gives a line of the job its rank and node, where they can be told."""
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""

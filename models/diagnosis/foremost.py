@@ -7,6 +7,7 @@ the others lose it, its line is the root. What the cause is stays open.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from relume.models.diagnosis.consequences import GENERIC_SPECIFICITY
@@ -29,9 +30,12 @@ _SAYS = re.compile(
     r"(?<!\bno )(?<!\b0 )\b"
     r"(?:cannot|can't|could not|couldn't|unable|refus\w+|denied|lost|unreachable|abort\w*|missing"
     r"|no longer|is full|disk full|mismatch\w*|differ|unavailable|timed out|expired|unrecoverable"
-    r"|no such|(?:does|did|do|is|are|was|has|have) (?:not|never)|not found|non-?finite|corrupt\w*"
-    r"|(?:failed|failure) (?:to|on|in|at|for|with)|has failed|failed:(?! ?\d)|got SIG[A-Z]+"
-    r"|fatal|error(?!_|s\b)|in use|exceed\w*|stuck|hung|(?:is|was) killed)\b(?! ?[:=]? ?\d+\b)",
+    r"|(?:does|did|do|is|are|was|has|have) (?:not|never)|not found|non-?finite|corrupt\w*"
+    r"|no (?:such|device|provider|space|memory|response|answer)|out of memory|gave up|giving up"
+    r"|(?:failed|failure) (?:to|on|in|at|for|with)|has failed|failed[:,;](?! ?\d)|got SIG[A-Z]+"
+    r"|fatal|error(?!_|s\b)|in use|exceed\w*|stuck|hung|(?:is|was) killed|rejected|invalid|illegal"
+    r"|undefined|unusable|unhealthy|broken|not (?:enough|supported|allowed|permitted))"
+    r"(?!\w)(?! ?[:=]? ?\d+\b)",
     re.IGNORECASE,
 )
 """Says what went wrong; counts of failures, and words such as *killed* of idle workers, don't."""
@@ -46,6 +50,10 @@ MIN_PRINTERS = 3
 """So many processes that print one line of failure are its victims, if one came before them."""
 SLACK_MICROSECONDS = 1_000_000
 """Clocks of lines that are closer don't tell which came first."""
+SAME_REPORT_LINES = 8
+"""Lines of one report: of two that say what is wrong, the one before is the reason."""
+MAX_COMPARED = 40
+"""Unrecognised lines among which the first is looked for; fewer are shown."""
 CONFIDENCE = 0.6
 """How sure a root is that no rule knows; the kind was known before."""
 
@@ -71,8 +79,10 @@ def with_foremost(episode: Episode, verdict: Verdict) -> Verdict:
     lines = [line for line in verdict.unrecognised if _explains(episode, verdict, line)]
     if not lines:
         return verdict
-    first = next((line for line in lines if accused(episode, line)), lines[0])
+    first = _first(episode, lines)
     where = placed(episode, accused(episode, first) or first.where)
+    if not where and first.count < MIN_PRINTERS:
+        where = verdict.culprit  # who printed it is not told, who ended first may be
     domain, retry = Domain.UNKNOWN, Retry.UNCLEAR
     return replace(
         verdict,
@@ -89,6 +99,17 @@ def with_foremost(episode: Episode, verdict: Verdict) -> Verdict:
         exclude_nodes=(),
         reasons=(*verdict.reasons, Reason(ReasonCode.UNKNOWN_TROUBLE_FIRST, detail=first.text)),
     )
+
+
+def _first(episode: Episode, lines: Sequence[Unrecognised]) -> Unrecognised:
+    """The line that names somebody, else the most telling; the first one of its report."""
+    chosen = next((line for line in lines if accused(episode, line)), lines[0])
+    report = (
+        line
+        for line in lines
+        if line.file == chosen.file and 0 <= chosen.line - line.line <= SAME_REPORT_LINES
+    )
+    return min(report, key=lambda line: line.line)
 
 
 def accused(episode: Episode, line: Unrecognised) -> Locator:
@@ -113,7 +134,7 @@ def _explains(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
         return False
     if not accused(episode, line):
         is_said = _SAYS.search(line.text) and not _WARNS.search(line.text)
-        if not line.where or not is_said:
+        if not is_said:
             return False
     return _comes_first(episode, verdict, line)
 

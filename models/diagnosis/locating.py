@@ -12,7 +12,7 @@ from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 from relume.slurm.hostlists import expand
 from relume.slurm.nodes import short_name
-from relume.verdict import Locator
+from relume.verdict import JOB_STREAMS, Locator
 
 MAX_RANKS_ON_NODE = 16
 ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
@@ -95,14 +95,25 @@ def placed(episode: Episode, where: Locator) -> Locator:
     )
 
 
-def of_one_node(common: Locator, places: Sequence[Locator]) -> Locator:
-    """Take the one node that is known of neighbouring ranks, as many as a node has, for all."""
+def of_one_node(common: Locator, places: Sequence[Locator], ranks: RankMap) -> Locator:
+    """Take the one node that is known of neighbouring ranks, at most as many as a node has."""
     nodes = {short_name(where.node): where.node for where in places if where.node is not None}
-    ranks = [where.rank for where in places if where.rank is not None]
-    if common.node is not None or len(nodes) != 1 or len(ranks) < len(places):
+    numbers = [where.rank for where in places if where.rank is not None]
+    if common.node is not None or len(nodes) != 1 or len(numbers) < len(places):
         return common
-    is_block = max(ranks) - min(ranks) < len(ranks) <= MAX_RANKS_ON_NODE
+    has_size = ranks.world_size is not None and len(ranks.nodes) > 1
+    most = (ranks.world_size or 0) // len(ranks.nodes) if has_size else MAX_RANKS_ON_NODE
+    is_block = max(numbers) - min(numbers) < len(numbers) <= most
     return replace(common, node=next(iter(nodes.values()))) if is_block else common
+
+
+def nodes_known(episode: Episode) -> tuple[str, ...]:
+    """Return the nodes of the attempt, or, where nobody lists them, those of which there are lines."""
+    listed = episode.scheduler.nodes or episode.ranks.nodes
+    if listed:
+        return tuple(listed)
+    printers = (hit.line.node for hit in episode.all_hits() if hit.line.stream in JOB_STREAMS)
+    return tuple(dict.fromkeys((*episode.ranks.known_nodes, *filter(None, printers))))
 
 
 def words_of(hit: Hit) -> str:

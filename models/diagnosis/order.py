@@ -24,6 +24,7 @@ from relume.models.diagnosis.consequences import (
     precedes,
 )
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.outlived import without_outlived, without_words_of_victims
 from relume.models.diagnosis.retrying import is_retried
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Exclude, Implicates, Role, Tier
@@ -61,7 +62,7 @@ def choose_root(episode: Episode) -> Root | None:
             or _place(h) in ignored
         )
     )
-    anchors = _without_echoes(anchors)
+    anchors = without_outlived(without_words_of_victims(_without_echoes(anchors)))
     if not anchors:
         return None
     forged = [hit for hit in open_hits if is_forged_decision(hit)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from relume.models.diagnosis.citing import cited
 from relume.models.diagnosis.episode import Episode
-from relume.models.diagnosis.locating import of_one_node, placed, printer
+from relume.models.diagnosis.locating import nodes_known, of_one_node, placed, printer
 from relume.models.diagnosis.suspects import in_common
 from relume.models.signatures.hit import Hit
 from relume.reasons import Reason, ReasonCode
@@ -93,7 +93,7 @@ def _of_neighbours(
 
     As many other ranks must be known not to fail so.
     """
-    common = of_one_node(in_common(places), places)
+    common = of_one_node(in_common(places), places, episode.ranks)
     others = set(episode.ranks.places) - {where.rank for where in places}
     if common.node is None or len(places) < MIN_PRINTERS or len(others) < len(places):
         return None
@@ -109,8 +109,7 @@ def _alone(hit: Hit, alike: list[Hit], node: str, who: str, *, is_alone: bool) -
 
 
 def _nodes(episode: Episode) -> set[str]:
-    ranks = episode.ranks
-    return set(map(short_name, episode.scheduler.nodes or ranks.nodes or ranks.known_nodes))
+    return set(map(short_name, nodes_known(episode)))
 
 
 def _of_cause(episode: Episode, cause: str) -> list[Hit]:

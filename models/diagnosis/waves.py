@@ -24,6 +24,8 @@ QUEUE_GAP_WORKS = 5
 SEQUENCE_GAP_RATIO = 0.9
 """A timed-out sequence number counts as behind below this share of the next lowest: ranks of one
 wave that time out on neighbouring numbers are still one wave."""
+SEQUENCE_GAP_WORKS = 2
+"""... or by so many works, where all the others, and many, time out on one and the same number."""
 MIN_COMPARED = 2
 """One rank's counter says nothing."""
 MIN_WORLD = 3
@@ -67,6 +69,7 @@ def find_laggard(episode: Episode) -> Laggard | None:
     largest = max(waves.values(), key=lambda w: len(read_counters(w)), default=[])
     counters = read_counters(largest)
     found = _lowest_enqueued(counters, episode.ranks) or _short_queue(counters)
+    found = found or _not_begun(counters)
     if found is None and _one_kind_of_work(largest):
         found = _behind(counters)
     if found is not None:
@@ -101,6 +104,9 @@ def _waves(hits: Iterable[Hit]) -> dict[str | None, list[Hit]]:
     groups: dict[str | None, list[Hit]] = {}
     for hit in hits:
         groups.setdefault(hit.captures.get("pg"), []).append(hit)
+    if len(groups) == 2 and None in groups:  # who doesn't name the group means the only one
+        of_no_group = groups.pop(None)
+        groups = {pg: [*wave, *of_no_group] for pg, wave in groups.items()}
     return groups
 
 
@@ -164,9 +170,27 @@ def _short_queue(counters: Mapping[int, RankCounters]) -> Laggard | None:
     return Laggard(rank, None, counters[rank].first_hit, reason)
 
 
+def _not_begun(counters: Mapping[int, RankCounters]) -> Laggard | None:
+    """The one that tells, asked by others, that it had not begun what all of these wait for."""
+    told = [(rank, c) for rank, c in counters.items() if c.sequence is None]
+    waiting = [c.sequence for c in counters.values() if c.sequence is not None]
+    if len(told) != 1 or len(waiting) < MIN_COMPARED or told[0][1].enqueued is None:
+        return None
+    (rank, own), stuck = told[0], min(waiting)
+    if own.enqueued is None or own.enqueued >= stuck:
+        return None
+    why = f"rank {rank} had enqueued {own.enqueued}, all others wait for {stuck} or later"
+    return Laggard(rank, None, own.first_hit, Reason(ReasonCode.LAST_TO_COME, detail=why))
+
+
 def _behind(counters: Mapping[int, RankCounters]) -> Laggard | None:
     known = sorted((c.sequence, rank) for rank, c in counters.items() if c.sequence is not None)
-    if len(known) < MIN_COMPARED or known[0][0] >= SEQUENCE_GAP_RATIO * known[1][0]:
+    if len(known) < MIN_COMPARED:
+        return None
+    (least, _), (following, _), (most, _) = known[0], known[1], known[-1]
+    is_far = least < SEQUENCE_GAP_RATIO * following
+    is_alone = len(known) > MIN_SAID and following == most and most - least >= SEQUENCE_GAP_WORKS
+    if not is_far and not is_alone:
         return None
     sequence, rank = known[0]
     why = f"rank {rank} timed out at collective {sequence}, every other at {known[1][0]} or later"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from relume.events import LogLine
 from relume.models.diagnosis.consequences import SYSTEM_CATEGORIES
@@ -24,15 +24,33 @@ _LABELS = frozenset({"host", "node", "pod", "proc", "process", "r", "rank", "tas
 _FILE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
-def name_writers(
+@dataclass(frozen=True)
+class Writers:
+    """Who writes what: the attempt's nodes, where ranks stand in lines, and whose each log is."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    slots: Slots = Slots()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+
+    def named(self, line: LogLine) -> LogLine:
+        """Return a line of the job with its rank and node, where these can be told."""
+        if not _is_unknown(line):
+            return line
+        learned = self.slots.rank_of(line.text)
+        rank = learned if learned is not None else self.ranks.get(line.file)
+        node = line.node or _own_node(line.text, self.nodes) or _node_of_file(line.file, self.nodes)
+        return line if rank is None and node == line.node else replace(line, rank=rank, node=node)
+
+
+def learn_writers(
     hits: Mapping[str, SignatureHits],
     *,
     nodes: Iterable[str],
     world_size: int | None,
     job_files: Iterable[str],
     told: Mapping[str, int],
-) -> dict[str, SignatureHits]:
-    """Return the hits with the ranks and nodes of their writers, where these can be told.
+) -> Writers:
+    """Learn who writes lines, from those that rules know, and from the names of logs.
 
     Parameters
     ----------
@@ -41,16 +59,20 @@ def name_writers(
     told
         Ranks of logs in which one rank alone says where it runs.
     """
-    own = {short_name(node): node for node in nodes}
-    unknown = [hit.line for group in hits.values() for hit in group.first if _is_unknown(hit.line)]
-    if not unknown:
-        return dict(hits)
-    files = sorted({line.file for line in unknown})
-    by_line = learn((line.text for line in unknown), world_size)
-    by_file = ranks_of_names(job_files, world_size) | dict(told)
-    places = {file: (by_file.get(file), _node_of_file(file, own)) for file in files}
+    unknown = (h.line.text for group in hits.values() for h in group.first if _is_unknown(h.line))
+    return Writers(
+        nodes={short_name(node): node for node in nodes},
+        slots=learn(unknown, world_size),
+        ranks=ranks_of_names(job_files, world_size) | dict(told),
+    )
+
+
+def name_writers(hits: Mapping[str, SignatureHits], writers: Writers) -> dict[str, SignatureHits]:
+    """Return the hits with the ranks and nodes of their writers, where these can be told."""
     return {
-        rule: group.relabelled(lambda hit: _named(hit, own, by_line, places))
+        rule: group.relabelled(lambda hit: _named(hit, writers))
+        if any(_is_unknown(hit.line) for hit in group.kept())
+        else group
         for rule, group in hits.items()
     }
 
@@ -60,22 +82,11 @@ def _is_unknown(line: LogLine) -> bool:
     return line.stream in JOB_STREAMS and line.rank is None and line.task is None
 
 
-def _named(
-    hit: Hit,
-    own: Mapping[str, str],
-    by_line: Slots,
-    places: Mapping[str, tuple[int | None, str | None]],
-) -> Hit:
-    line = hit.line
-    if not _is_unknown(line) or hit.signature.category in SYSTEM_CATEGORIES:
+def _named(hit: Hit, writers: Writers) -> Hit:
+    if hit.signature.category in SYSTEM_CATEGORIES:
         return hit
-    rank, node = places.get(line.file, (None, None))
-    learned = by_line.rank_of(line.text)
-    rank = learned if learned is not None else rank
-    node = line.node or _own_node(line.text, own) or node
-    if rank is None and node == line.node:
-        return hit
-    return Hit(hit.signature, replace(line, rank=rank, node=node), hit.captures)
+    line = writers.named(hit.line)
+    return hit if line is hit.line else Hit(hit.signature, line, hit.captures)
 
 
 def _own_node(text: str, own: Mapping[str, str]) -> str | None:

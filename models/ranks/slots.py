@@ -23,14 +23,17 @@ MIN_DENSITY = 0.3
 """Share of the numbers from 0 to the largest that must be there, where nobody knows the world."""
 MIN_SHARE = 0.2
 """Share of the lines that must have the slot: what only one message has is no prefix."""
+MIN_OF_MOST = 0.5
+"""... and of the lines with the most common slot: a number in some messages is no rival of it."""
 # An integer that is no part of a date, a clock, a version, an address or a decimal.
-_NUMBER = re.compile(r"(?<![\d.:/+])(?<!\d-)\d{1,7}(?![\d.:+%]|-\d|/\d)")
+_NUMBER = re.compile(r"(?<![\d.:/+])(?<!\d-)\d{1,7}(?![\d:+%]|\.\d|-\d|/\d)")
 _OF = re.compile(r"(?<![\d.:/+])(?<!\d-)\d{1,7}(?=/\d{1,7}[\])])")
 """... or the first of two, as in ``(3/64)``."""
 _HINT = re.compile(r"(?i)(?:rank|ran[gk]o?|proc(?:ess|id)?|task|worker|\br)[ _=:-]{0,3}\Z")
 _NO_RANK = re.compile(
-    r"(?i)(?:step|iter(?:ation)?|epoch|batch|gpu|cuda|local[_ ]?rank|pid|line)\W?\Z"
+    r"(?i)(?:step|iter(?:ation)?|epoch|batch|gpu|cuda|local[_ ]?rank|default|pid|line)\W?\Z"
 )
+"""Words before numbers of other things; *default* is torchrun's role of a local rank."""
 _DIGITS = re.compile(r"\d")
 _HINT_CHARACTERS = 16
 
@@ -71,18 +74,25 @@ def learn(texts: Iterable[str], world_size: int | None = None) -> Slots:
         for before, found in values.items()
         if count[before] >= MIN_SHARE * total and _is_rank(before, found, world_size)
     }
-    return Slots(frozenset(_chosen(fitting)))
+    most = max((count[before] for before in fitting), default=0)
+    common = {b: found for b, found in fitting.items() if count[b] >= MIN_OF_MOST * most}
+    return Slots(frozenset(_chosen(common)))
 
 
 def ranks_of_names(names: Iterable[str], world_size: int | None = None) -> dict[str, int]:
     """Return the rank in each of the names of logs, where each process has a log of its own.
 
-    It is the number, counted from the end of the name, that is another one in every log.
+    It is the number, counted from the end of the name, that is another one in every log. A log
+    that is named in another way than most is the launcher's.
 
-    >>> ranks_of_names(["out/n7-0.log", "out/n7-1.log", "out/n8-2.log"])
+    >>> ranks_of_names(["out/n7-0.log", "out/n7-1.log", "out/n8-2.log", "out/job-977.log"])
     {'out/n7-0.log': 0, 'out/n7-1.log': 1, 'out/n8-2.log': 2}
     """
-    numbers = {name: [int(n) for n in re.findall(r"\d{1,7}", name)[::-1]] for name in names}
+    families: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        families[_masked(name)].append(name)
+    largest = max(families.values(), key=len, default=[])
+    numbers = {name: [int(n) for n in re.findall(r"\d{1,7}", name)[::-1]] for name in largest}
     least = min(map(len, numbers.values()), default=0)
     for place in range(min(least, MAX_SLOTS)):
         values = {name: found[place] for name, found in numbers.items()}
@@ -90,6 +100,11 @@ def ranks_of_names(names: Iterable[str], world_size: int | None = None) -> dict[
         if len(distinct) == len(values) and _is_rank("", distinct, world_size):
             return values
     return {}
+
+
+def _masked(name: str) -> str:
+    """The name of a log in its folder, whose numbers are all the same."""
+    return re.sub(r"\d+", "0", name.rpartition("/")[2])
 
 
 def numbers_before(text: str) -> str | None:
