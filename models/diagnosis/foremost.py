@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from relume.models.diagnosis.consequences import GENERIC_SPECIFICITY
 from relume.models.diagnosis.episode import Episode
-from relume.models.diagnosis.locating import placed
+from relume.models.diagnosis.locating import placed, printer
 from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_nodes
 from relume.models.diagnosis.unexplained import is_unexplained
 from relume.models.signatures.hit import Hit
-from relume.models.signatures.rule import Role, Signature
+from relume.models.signatures.rule import Role, Signature, Tier
 from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator, Retry, Unrecognised, Verdict
@@ -39,6 +39,10 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 """Says what went wrong; counts of failures, and words such as *killed* of idle workers, don't."""
+_ENDED = re.compile(
+    r"\b(?:exit(?:s|ed|ing)?|exit[- _]?(?:code|status)|terminat\w+|abort\w*|killed|FAILED)\b"
+)
+"""Says that something ended, as launchers do: no word on why."""
 _LACKING = re.compile(
     r"\brank[ =:#]{0,2}(\d{1,7}) (?:(?:has|have|had|did|is|was|does) )?"
     r"(?:not|never|only|missing|behind|gone|lost|dead|stuck|unreachable)\b"
@@ -50,6 +54,8 @@ MIN_PRINTERS = 3
 """So many processes that print one line of failure are its victims, if one came before them."""
 SLACK_MICROSECONDS = 1_000_000
 """Clocks of lines that are closer don't tell which came first."""
+SKEW_MICROSECONDS = 30_000_000
+"""... nor do those of nodes, where nobody knows how far their clocks are off."""
 SAME_REPORT_LINES = 8
 """Lines of one report: of two that say what is wrong, the one before is the reason."""
 MAX_COMPARED = 40
@@ -103,7 +109,7 @@ def with_foremost(episode: Episode, verdict: Verdict) -> Verdict:
 
 def _first(episode: Episode, lines: Sequence[Unrecognised]) -> Unrecognised:
     """The line that names somebody, else the most telling; the first one of its report."""
-    chosen = next((line for line in lines if accused(episode, line)), lines[0])
+    chosen = min(lines, key=lambda line: (not accused(episode, line), not line.where))
     report = (
         line
         for line in lines
@@ -132,9 +138,11 @@ def _explains(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
     """Whether a line of trouble is one process's, or one node's, and came before the root."""
     if not line.is_trouble or _INDENTED.match(line.text):
         return False
+    if verdict.kind is Kind.HANG and not _is_apart(episode, verdict, line):
+        return False
     if not accused(episode, line):
         is_said = _SAYS.search(line.text) and not _WARNS.search(line.text)
-        if not is_said:
+        if not is_said or (not line.where and _ENDED.search(line.text)):
             return False
     return _comes_first(episode, verdict, line)
 
@@ -142,11 +150,16 @@ def _explains(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
 def _comes_first(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
     if verdict.root_file is None or verdict.root_line is None:
         return True
-    if line.file == verdict.root_file:
-        return line.line < verdict.root_line or _is_among_victims(episode, verdict, line)
     time, root_time = _time(episode, line), _root_time(episode, verdict)
+    if line.file == verdict.root_file:
+        is_near = None in (time, root_time) or time - root_time <= SKEW_MICROSECONDS  # type: ignore[operator]
+        is_victims = _is_among_victims(episode, verdict, line) or (
+            is_near and _is_apart(episode, verdict, line)
+        )
+        return line.line < verdict.root_line or is_victims
     if time is not None and root_time is not None:
-        return time <= root_time + SLACK_MICROSECONDS
+        slack = SKEW_MICROSECONDS if _is_apart(episode, verdict, line) else SLACK_MICROSECONDS
+        return time <= root_time + slack
     # Without clocks: a launcher that names a node, or the first that its own log says of trouble.
     return not line.where or not any(
         hit.line.file == line.file and hit.line.line < line.line
@@ -159,6 +172,25 @@ def _is_among_victims(episode: Episode, verdict: Verdict, line: Unrecognised) ->
     hits = [hit for hit in _hits_of(episode, verdict) if hit.line.file == line.file]
     is_cascade = bool(hits) and hits[0].signature.role is Role.CASCADE
     return is_cascade and any(hit.line.line > line.line for hit in hits)
+
+
+def _is_apart(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
+    """Whether the verdict rests on what many print that wait, or are victims, and others than it.
+
+    Merged logs, and clocks that nobody compared, put lines of several processes in any order.
+    """
+    where, hits = placed(episode, line.where), _hits_of(episode, verdict)
+    printers = [placed(episode, printer(hit, episode.ranks)) for hit in hits]
+    waits = bool(hits) and (
+        hits[0].signature.role is Role.CASCADE or hits[0].signature.tier is Tier.TIMEOUT
+    )
+    if not waits or len(hits) < MIN_PRINTERS:
+        return False
+    if where.rank is not None:
+        known = [place.rank for place in printers]
+        return None not in known and where.rank not in known
+    nodes = [None if place.node is None else short_name(place.node) for place in printers]
+    return where.node is not None and None not in nodes and short_name(where.node) not in nodes
 
 
 def _time(episode: Episode, line: Unrecognised) -> int | None:

@@ -108,7 +108,7 @@ def of_one_node(common: Locator, places: Sequence[Locator], ranks: RankMap) -> L
 
 
 def nodes_known(episode: Episode) -> tuple[str, ...]:
-    """Return the nodes of the attempt, or, where nobody lists them, those of which there are lines."""
+    """Return the attempt's nodes, or, where nobody lists them, those of which there are lines."""
     listed = episode.scheduler.nodes or episode.ranks.nodes
     if listed:
         return tuple(listed)

@@ -1,11 +1,16 @@
-"""Lines that can't be the cause, whatever they say: words of victims, and what a process got past."""
+"""Lines that can't be the cause: words of victims, and what a process got past."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from relume.models.diagnosis.consequences import CAUSES, is_generic, is_system_log
+from relume.models.diagnosis.consequences import (
+    CAUSES,
+    COLLECTIVE_CATEGORIES,
+    is_generic,
+    is_system_log,
+)
 from relume.models.diagnosis.locating import words_of
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
@@ -13,6 +18,8 @@ from relume.verdict import Domain
 
 MIN_OTHERS = 3
 """So many other processes that fail alike show that this is no effect of what one said before."""
+_OF_PEERS = COLLECTIVE_CATEGORIES | {"container", "launcher", "nccl", "rendezvous"}
+"""Families of lines that others may cause: a process that talks to others fails with them."""
 
 
 def without_words_of_victims(hits: Sequence[Hit]) -> list[Hit]:
@@ -56,6 +63,7 @@ def _failed_alike(hits: Sequence[Hit]) -> dict[str, dict[int, Hit]]:
         if h.signature.role in CAUSES
         and h.signature.tier is Tier.EXCEPTION
         and h.signature.domain is not Domain.SCHEDULER
+        and h.signature.category not in _OF_PEERS
         and not is_generic(h)
         and not is_system_log(h)
     )

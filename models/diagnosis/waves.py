@@ -62,7 +62,7 @@ class Laggard:
 def find_laggard(episode: Episode) -> Laggard | None:
     """Name the rank or node out of step, or null when the counters are equal or too few to tell."""
     waves = _waves(
-        h
+        _by_rank(h, episode.ranks)
         for h in episode.all_hits()
         if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
     )
@@ -83,6 +83,15 @@ def find_laggard(episode: Episode) -> Laggard | None:
         return found
     first = min(waves[group], key=episode.position)
     return replace(found, hit=first)
+
+
+def _by_rank(hit: Hit, ranks: RankMap) -> Hit:
+    """The hit with the rank of its printer, where only its task is told, and tasks are ranks."""
+    line = hit.line
+    is_told = line.rank is not None or "rank" in hit.captures
+    if is_told or line.task is None or ranks.tasks_are_ranks is False:
+        return hit
+    return replace(hit, line=replace(line, rank=line.task))
 
 
 def _group_of(silent: int, told: Mapping[str | None, set[int]]) -> str | None:

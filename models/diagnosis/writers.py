@@ -19,6 +19,8 @@ from relume.slurm.nodes import short_name
 from relume.verdict import JOB_STREAMS
 
 _WORD = re.compile(r"[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)*")
+_LIBRARY = re.compile(r"(?:^|\s)\[?([A-Za-z][\w.-]*\d[\w.-]*):\d{2,7}(?::\d{2,7})?\]? \[\d{1,3}\] ")
+"""Libraries of communication begin what they print with their host, process and device."""
 _LABELS = frozenset({"host", "node", "pod", "proc", "process", "r", "rank", "task", "worker"})
 """Words that name what follows in a prefix; levels and names with digits stand beside them."""
 _FILE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -34,12 +36,26 @@ class Writers:
 
     def named(self, line: LogLine) -> LogLine:
         """Return a line of the job with its rank and node, where these can be told."""
-        if not _is_unknown(line):
+        if line.stream not in JOB_STREAMS:
             return line
+        if not _is_unknown(line):
+            node = line.node or self._of_library(line.text)
+            return line if node == line.node else replace(line, node=node)
         learned = self.slots.rank_of(line.text)
         rank = learned if learned is not None else self.ranks.get(line.file)
-        node = line.node or _own_node(line.text, self.nodes) or _node_of_file(line.file, self.nodes)
+        node = line.node or self._node(line)
         return line if rank is None and node == line.node else replace(line, rank=rank, node=node)
+
+    def _node(self, line: LogLine) -> str | None:
+        told = _own_node(line.text, self.nodes) or _node_of_file(line.file, self.nodes)
+        return told or self._of_library(line.text)
+
+    def _of_library(self, text: str) -> str | None:
+        """The host that a library names as its own; one that is none of the attempt's is none."""
+        found = _LIBRARY.search(text, 0, HEAD_CHARACTERS)
+        if found is None:
+            return None
+        return self.nodes.get(short_name(found[1])) if self.nodes else found[1]
 
 
 def learn_writers(
