@@ -23,7 +23,7 @@ from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator, Retry, Unrecognised, Verdict
 
 _WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
-_INDENTED = re.compile(r"\s|[^\n]{0,200}?(?:[|>:\]-]|\bERROR) {3,}\S")
+_INDENTED = re.compile(r"\s|[^\n]{0,200}?(?:[|>:\]-]|\bERROR) {3,}[^\s|]")
 """A line of a stack, also behind a prefix."""
 _WARNS = re.compile(r"\bWARN(?:ING)?\b|\bwarning\b|\bdeprecat", re.IGNORECASE)
 _SAYS = re.compile(
@@ -67,12 +67,17 @@ CONFIDENCE = 0.6
 def is_weak(episode: Episode, verdict: Verdict, rule: Signature | None) -> bool:
     """Whether a line that no rule knows may be the cause of what `verdict` rests on.
 
-    So it is where nobody can say why the attempt failed, and where many processes print the same
-    unspecific error.
+    So it is where nobody can say why the attempt failed, where many processes print the same
+    unspecific error, and where all wait and nobody knows for whom.
     """
     if is_unexplained(verdict, rule):
         return True
-    if rule is None or verdict.kind is not Kind.CRASH:
+    if rule is None:
+        return False
+    if verdict.kind is Kind.HANG:
+        is_open = verdict.domain is Domain.UNKNOWN and verdict.culprit == Locator()
+        return is_open and rule.tier is Tier.TIMEOUT
+    if verdict.kind is not Kind.CRASH:
         return False
     is_unspecific = verdict.domain is Domain.UNKNOWN or rule.specificity <= GENERIC_SPECIFICITY
     return is_unspecific and episode.hits[rule.id].count >= MIN_PRINTERS
@@ -161,10 +166,11 @@ def _comes_first(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool
         slack = SKEW_MICROSECONDS if _is_apart(episode, verdict, line) else SLACK_MICROSECONDS
         return time <= root_time + slack
     # Without clocks: a launcher that names a node, or the first that its own log says of trouble.
-    return not line.where or not any(
+    is_after = any(
         hit.line.file == line.file and hit.line.line < line.line
         for hit in _hits_of(episode, verdict)
     )
+    return not line.where or not is_after or _is_apart(episode, verdict, line)
 
 
 def _is_among_victims(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:

@@ -8,7 +8,7 @@ all others wait (signature reference, facts 1-3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relume.models.diagnosis.episode import Episode
@@ -61,11 +61,7 @@ class Laggard:
 
 def find_laggard(episode: Episode) -> Laggard | None:
     """Name the rank or node out of step, or null when the counters are equal or too few to tell."""
-    waves = _waves(
-        _by_rank(h, episode.ranks)
-        for h in episode.all_hits()
-        if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
-    )
+    waves = _waves(_by_rank(_timeouts(episode), episode.ranks))
     largest = max(waves.values(), key=lambda w: len(read_counters(w)), default=[])
     counters = read_counters(largest)
     found = _lowest_enqueued(counters, episode.ranks) or _short_queue(counters)
@@ -85,13 +81,27 @@ def find_laggard(episode: Episode) -> Laggard | None:
     return replace(found, hit=first)
 
 
-def _by_rank(hit: Hit, ranks: RankMap) -> Hit:
-    """The hit with the rank of its printer, where only its task is told, and tasks are ranks."""
-    line = hit.line
-    is_told = line.rank is not None or "rank" in hit.captures
-    if is_told or line.task is None or ranks.tasks_are_ranks is False:
-        return hit
-    return replace(hit, line=replace(line, rank=line.task))
+def _timeouts(episode: Episode) -> list[Hit]:
+    return [
+        h
+        for h in episode.all_hits()
+        if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
+    ]
+
+
+def _by_rank(hits: Sequence[Hit], ranks: RankMap) -> Iterator[Hit]:
+    """Yield the hits with the rank of their printer, where only its task is told.
+
+    Tasks are ranks where all who tell both tell the same, or nothing shows that they aren't.
+    """
+    both = [h.line for h in hits if h.line.rank is not None and h.line.task is not None]
+    agree = all(line.rank == line.task for line in both)
+    are_ranks = agree if both else ranks.tasks_are_ranks is not False
+    for hit in hits:
+        line = hit.line
+        is_told = line.rank is not None or "rank" in hit.captures
+        is_task = are_ranks and not is_told and line.task is not None
+        yield replace(hit, line=replace(line, rank=line.task)) if is_task else hit
 
 
 def _group_of(silent: int, told: Mapping[str | None, set[int]]) -> str | None:
@@ -113,9 +123,9 @@ def _waves(hits: Iterable[Hit]) -> dict[str | None, list[Hit]]:
     groups: dict[str | None, list[Hit]] = {}
     for hit in hits:
         groups.setdefault(hit.captures.get("pg"), []).append(hit)
-    if len(groups) == 2 and None in groups:  # who doesn't name the group means the only one
-        of_no_group = groups.pop(None)
-        groups = {pg: [*wave, *of_no_group] for pg, wave in groups.items()}
+    named = [pg for pg in groups if pg is not None]
+    if len(named) == 1 and None in groups:  # who doesn't name the group means the only one
+        groups[named[0]] += groups.pop(None)
     return groups
 
 

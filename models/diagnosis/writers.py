@@ -31,7 +31,7 @@ class Writers:
     """Who writes what: the attempt's nodes, where ranks stand in lines, and whose each log is."""
 
     nodes: Mapping[str, str] = field(default_factory=dict)
-    slots: Slots = Slots()
+    slots: Slots = field(default_factory=Slots)
     ranks: Mapping[str, int] = field(default_factory=dict)
 
     def named(self, line: LogLine) -> LogLine:

@@ -105,3 +105,29 @@ def test_the_line_of_a_silent_rank_is_one_of_its_group() -> None:
     assert found is not None
     assert found.rank == 3
     assert found.hit is group[0]
+
+
+def test_who_tells_of_its_counters_when_asked_and_had_not_begun_is_behind() -> None:
+    waits = [make_hit(TIMEOUT, r, captures={"seq": "41", "pg": "all"}, rank=r) for r in (0, 1, 3)]
+    told = make_hit(TIMEOUT, 9, captures={"enqueued": "39", "completed": "39"}, task=2)
+    found = find_laggard(make_episode(*waits, told))
+    assert found is not None
+    assert (found.rank, found.hit is not None) == (2, True)
+    joined = make_hit(TIMEOUT, 9, captures={"enqueued": "41", "completed": "40"}, task=2)
+    assert find_laggard(make_episode(*waits, joined)) is None
+
+
+def test_a_task_that_is_no_rank_tells_of_no_rank() -> None:
+    waits = [
+        make_hit(TIMEOUT, r, captures={"seq": "41"}, rank=r, task=r // 2) for r in (0, 1, 4, 5)
+    ]
+    told = make_hit(TIMEOUT, 9, captures={"enqueued": "39", "completed": "39"}, task=2)
+    assert find_laggard(make_episode(*waits, told)) is None
+
+
+@pytest.mark.parametrize(("others", "laggard"), [(9, 9), (4, None)])
+def test_one_of_many_that_is_alone_with_an_earlier_collective_is_behind(
+    others: int, laggard: int | None
+) -> None:
+    assert named(*[{"seq": "4021"}] * others, {"seq": "4019"}) == laggard
+    assert named(*[{"seq": "4021"}] * (others - 1), {"seq": "4020"}, {"seq": "4019"}) is None
