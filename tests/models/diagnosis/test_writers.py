@@ -36,3 +36,21 @@ def test_a_word_that_is_one_of_the_attempts_nodes_tells_the_node(prefix: str) ->
 def test_a_foreign_host_and_a_sentence_tell_nothing(prefix: str) -> None:
     verdict = ANALYZER.diagnose_lines("attempt", [HEAD, prefix + FAULT])
     assert verdict.culprit == Locator()
+
+
+@pytest.mark.parametrize(
+    ("front", "node"),
+    [
+        ("gpu-a02:8123 [3] ", "gpu-a02"),
+        ("gpu-a02:8123:8140 [3] ", "gpu-a02"),
+        ("gpu-a09:8123 [3] ", None),
+    ],
+)
+def test_libraries_begin_with_their_own_host(front: str, node: str | None) -> None:
+    victims = [f"[rank{rank}]: {LOST}" for rank in range(6)]
+    trouble = f"[rank7]: {front}quux: the widget is broken, cannot go on"
+    verdict = ANALYZER.diagnose_lines(
+        "attempt", ["SLURM_JOB_NODELIST=gpu-a[01-02]", trouble, *victims]
+    )
+    assert verdict.root_line == 1
+    assert verdict.culprit.node == node

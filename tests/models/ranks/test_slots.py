@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relume.models.ranks.slots import learn
+from relume.models.ranks.slots import learn, ranks_of_names
 
 FORMS = [
     "[{}]: {}",
@@ -45,3 +45,30 @@ def test_a_number_outside_the_world_is_no_rank() -> None:
     lines = [f"[{number}]: lost" for number in range(8)]
     assert learn(lines, world_size=8).rank_of(lines[3]) == 3
     assert learn(lines, world_size=4).rank_of(lines[3]) is None
+
+
+def test_a_number_in_some_messages_is_no_rival_of_the_one_in_all_prefixes() -> None:
+    lines = [f"<{rank}> KeyError: lost" for rank in range(6)]
+    lines += [f"<2> table.c: row {row} is odd" for row in range(3)]
+    assert learn(lines, world_size=6).rank_of("<4> anything") == 4
+
+
+def test_the_local_rank_of_torchrun_is_no_rank() -> None:
+    lines = [f"[default{rank}]:KeyError: lost" for rank in range(4)]
+    assert learn(lines, world_size=8).rank_of(lines[3]) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "ranks"),
+    [
+        (["a/w-0.txt", "a/w-1.txt", "a/w-2.txt"], [0, 1, 2]),
+        (["r.977.0.txt", "r.977.1.txt", "r.977.2.txt", "r.977.txt"], [0, 1, 2, None]),
+        (["n7/0.txt", "n7/1.txt", "n8/2.txt", "head.log"], [0, 1, 2, None]),
+        (["n7/0.txt", "n7/1.txt", "n8/0.txt", "n8/1.txt"], [None] * 4),
+        (["job.log"], [None]),
+        ([], []),
+    ],
+)
+def test_the_rank_in_names_of_logs(names: list[str], ranks: list[int | None]) -> None:
+    known = ranks_of_names(names)
+    assert [known.get(name) for name in names] == ranks
