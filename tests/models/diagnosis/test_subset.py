@@ -76,3 +76,16 @@ def test_a_printer_of_unknown_node_leaves_it_open() -> None:
     verdict = diagnose(episode)
     assert verdict.domain is Domain.WORKLOAD
     assert verdict.exclude_nodes == ()
+
+
+@pytest.mark.parametrize(
+    ("printers", "per_node", "node"),
+    [(range(4, 8), 4, "n2"), (range(4, 7), 4, None), ([2], 1, None)],
+)
+def test_a_service_that_does_not_answer_leaves_no_node_out(
+    printers: Iterable[int], per_node: int, node: str | None
+) -> None:
+    service = make_signature("hub", cause="hub_unavailable", implicates=Implicates.NOBODY)
+    verdict = diagnose(episode_of(printers, service, per_node))
+    assert verdict.culprit.node == node
+    assert verdict.exclude_nodes == ()
