@@ -40,7 +40,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
             "origin": "simulated",
             "hash": f"seed {SEED}",
             "job_days_a_regime": job_days,
-            "settings": settings_hash(settings.hang, settings.straggler),
+            "settings": settings_hash(settings),
         },
         measures=measures,
         bars=bars,

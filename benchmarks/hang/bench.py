@@ -50,7 +50,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
             "hash": digest,
             "runs": len(runs),
             "hangs": kinds.total(),
-            "settings": settings_hash(settings.hang),
+            "settings": settings_hash(settings),
         },
         measures=measures,
         bars=_BARS,

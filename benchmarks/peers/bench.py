@@ -40,7 +40,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
             "job_days": next(iter(rows.values())).job_days,
             "hash": f"seed {SEED}",
             "slowdowns": len(next(iter(slow.values())).delays),
-            "settings": settings_hash(settings.hang, settings.straggler),
+            "settings": settings_hash(settings),
         },
         measures=measures,
         bars={},

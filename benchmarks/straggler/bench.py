@@ -32,8 +32,10 @@ from relume.models.baselines.fdr import OnlineFdr
 from relume.models.scoring.intervals import wilson
 from relume.models.straggler.evidence import Blame
 from relume.models.straggler.settings import StragglerSettings
+from relume.serve.live.watch import WatchSettings
 
-SETTINGS = StragglerSettings()
+WATCH = WatchSettings()
+SETTINGS = WATCH.straggler
 """The defaults: what `false-alarms` counts is said under the very same ones."""
 TO_THE_LETTER = StragglerSettings(full_bets=False)
 """The e-detector as metrics section 4 writes it."""
@@ -61,7 +63,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     folder = data_folder(data, "straggler", wanted)
     measures: dict[str, Measure] = {}
     notes: dict[str, object] = {
-        "settings": settings_hash(SETTINGS),
+        "settings": settings_hash(WATCH),
         "recorded": f"slowdowns are put into step times of recorded logs, made longer by blocks of "
         f"{recorded.BLOCK} steps and scaled to {PACE_SECONDS:g} s a step",
         "delay": "from the end of the last good step to the end of the step that alarms",

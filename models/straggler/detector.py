@@ -142,6 +142,11 @@ class StragglerDetector:
         """The regimes whose streams are kept, the one that was used last at the end."""
         return tuple(self._streams)
 
+    @property
+    def streams(self) -> tuple[PaceStream, ...]:
+        """The streams of those regimes, in the same order."""
+        return tuple(one.stream for one in self._streams.values())
+
     def take(self, printer: Printer | str, step: StepTime) -> list[Slowdown]:
         """Take the next step of a printer; return a slowdown when it reaches a level.
 

@@ -109,6 +109,20 @@ class PaceStream:
         return self._taken
 
     @property
+    def last(self) -> float | None:
+        """The newest reading; null before there is one."""
+        return self._recent[-1] if self._recent else None
+
+    @property
+    def evidence(self) -> float:
+        """What speaks for a slowdown in the guaranteed mode, as a share of what is an alarm.
+
+        0 before it is calibrated, and right after an alarm.
+        """
+        detector = self._guaranteed
+        return 0.0 if detector is None else detector.evidence * detector.settings.alpha
+
+    @property
     def is_guaranteed(self) -> bool:
         """Whether the guaranteed mode is calibrated."""
         return self._guaranteed is not None

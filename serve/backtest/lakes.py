@@ -22,7 +22,7 @@ from relume.serve.backtest.sources import (
     Unit,
     grouped,
     make_unit,
-    unit_name,
+    plan,
 )
 from relume.serve.live.history import RunKey
 from relume.serve.live.judge import OVER
@@ -70,7 +70,7 @@ def lake_plans(reader: LakeReader) -> list[Planned]:
         return make_unit(run, sources, logs_of)
 
     runs = grouped(lake_entries(reader, index))
-    return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]
+    return [plan(run, entries, partial(unit, run, entries)) for run, entries in runs.items()]
 
 
 def lake_entries(reader: LakeReader, index: LakeIndex) -> Iterator[AttemptEntry]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from relume.events import SchedulerEvent
 from relume.ingest.lake import LakeReader
 from relume.serve.backtest.lakes import entry_of
-from relume.serve.backtest.replay import Findings, Replayed
+from relume.serve.backtest.replay import Findings, Look, Replayed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
@@ -17,20 +17,26 @@ UNIT = "live"
 
 
 def replay_live(
-    reader: LakeReader, analyzer: Analyzer, settings: WatchSettings, zone: str
+    reader: LakeReader,
+    analyzer: Analyzer,
+    settings: WatchSettings,
+    zone: str,
+    *,
+    look: Look | None = None,
 ) -> tuple[Unit, dict[str, Replayed]]:
     """Replay the whole lake; return its attempts, and what came of each.
 
     With the rules and settings of the live run its Advice is that of the run
     (`relume.advice.comparable`). Holds what a service holds, and the scheduler's words and the
-    findings of all attempts.
+    findings of all attempts; `look` looks at the judge before
+    each landing.
 
     Raises
     ------
     LakeError
         When the lake can't be read.
     """
-    found = Findings(analyzer, settings, zone)
+    found = Findings(analyzer, settings, zone, look=look)
     told: defaultdict[str, list[SchedulerEvent]] = defaultdict(list)
     now = 0
     for landing in reader.landings():

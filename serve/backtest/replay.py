@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from relume.advice import Advice
@@ -27,6 +27,10 @@ MAX_TICK = int(BLIND_SECONDS) * TICK
 MAX_SILENCE = 2 * 24 * 3600 * MICROSECONDS_PER_SECOND
 """How long the clock goes on without a landing. Whatever hangs was found long before; a line whose
 clock is years ahead must not cost years of seconds. The judge then takes that nobody looked."""
+
+
+Look = Callable[[Judge, Landing], None]
+"""Looks at a judge before it takes a landing, and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,16 @@ class Findings:
         zone: str,
         *,
         teaches: TemplateHistory | None = None,
+        look: Look | None = None,
     ) -> None:
+        self._look = look
         self.judge = Judge(analyzer, settings, zone, retired=self._over, teaches=teaches)
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
 
     def take(self, landing: Landing) -> None:
         """Take one landing, in order."""
+        if self._look is not None:
+            self._look(self.judge, landing)
         for advice in self.judge.take(landing):
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
             verdict = result.verdict if watch is None else watch.shown_verdict()
@@ -112,21 +120,24 @@ class Findings:
         result.first_step, result.last_step = watch.steps
 
 
-def replay_unit(
+def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name
     unit: Unit,
     analyzer: Analyzer,
     settings: WatchSettings,
     zone: str,
     *,
     teaches: TemplateHistory | None = None,
+    look: Look | None = None,
 ) -> dict[str, Replayed]:
     """Replay a unit and return what came of each of its attempts, by attempt.
 
-    Attempts that ended well teach `teaches` what they printed, which changes nothing here.
+    Attempts that ended well teach `teaches` what they printed, which changes nothing here;
+    `look` looks at
+    the judge before each landing.
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    found = Findings(analyzer, settings, zone, teaches=teaches)
+    found = Findings(analyzer, settings, zone, teaches=teaches, look=look)
     names = [source.entry.attempt for source in unit.attempts]
     extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from relume.models.scoring.alarm import Alarm
 from relume.models.scoring.attempt import ScoredAttempt
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
-from relume.serve.backtest.replay import replay_unit
+from relume.serve.backtest.replay import Look, Replayed, replay_unit
 from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
-from relume.serve.backtest.sources import Planned
+from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
@@ -141,8 +141,10 @@ class Recording:
         judging: Judging,
         results: Results,
         advance: Callable[[int, int], None] = lambda _done, _total: None,
+        *,
+        only: Collection[str] | None = None,
     ) -> None:
-        """Replay every unit that `results` doesn't have.
+        """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
         `advance` is told how many units are done, and how many there are.
 
@@ -164,9 +166,9 @@ class Recording:
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
-        taught = None if self.lake is None else LakeHistory(self.lake)
+        taught = LakeHistory(self.lake) if self.lake is not None and only is None else None
         teaches = None if taught is None else taught.history
-        plans = self._plans()
+        plans = [one for one in self._plans() if only is None or one.name in only]
         for number, planned in enumerate(plans):
             advance(number, len(plans))
             if planned.name not in results.done:
@@ -176,6 +178,38 @@ class Recording:
         if taught is not None:
             taught.close()
         advance(len(plans), len(plans))
+
+    def attempts(self) -> list[str]:
+        """Return the attempts that it holds.
+
+        Raises
+        ------
+        RelumeError
+            When it can't be read.
+        """
+        if self._dataset is not None:
+            return [one.attempt for one in self._dataset.attempts()]
+        return list(self._reader.index().attempts) if self._reader is not None else []
+
+    def observe(
+        self, attempt: str, judging: Judging, look: Look
+    ) -> tuple[Unit, dict[str, Replayed]]:
+        """Replay the unit of an attempt while somebody looks; nothing is kept or learned.
+
+        Raises
+        ------
+        RelumeError
+            When the data can't be read.
+        """
+        allow_many_files()
+        zone = self.zone or judging.zone
+        analyzer, settings = judging.analyzer, judging.settings
+        if self._live and self._reader is not None:
+            reader = LakeReader(self._reader.folder, zone=zone)
+            return replay_live(reader, analyzer, settings, zone, look=look)
+        planned = next(one for one in self._plans() if attempt in one.attempts)
+        unit = planned.make()
+        return unit, replay_unit(unit, analyzer, settings, zone, look=look)
 
     def _plans(self) -> list[Planned]:
         if self._dataset is not None:
@@ -230,11 +264,12 @@ class Outcome:
             for one in unit.attempts:
                 if one.missing or not one.logs:
                     self.unread[one.attempt] = one.missing
-                yield _scored(one, left.pop(one.attempt, None), self._origin)
+                yield scored(one, left.pop(one.attempt, None), self._origin)
         self.not_replayed = list(left)
 
 
-def _scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
+def scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
+    """Return the result of an attempt as it is scored, with its label; null where it has none."""
     alarms = (_alarm(one, advice) for advice in one.advice)
     return ScoredAttempt(
         attempt=one.attempt,

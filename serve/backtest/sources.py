@@ -108,6 +108,12 @@ class Planned(NamedTuple):
 
     name: str
     make: Callable[[], Unit]
+    attempts: tuple[str, ...] = ()
+
+
+def plan(run: RunKey, entries: Sequence[AttemptEntry], make: Callable[[], Unit]) -> Planned:
+    """Return the plan of the unit of a run."""
+    return Planned(unit_name(run), make, tuple(one.attempt for one in entries))
 
 
 def file_source(file: LogFile) -> LogSource:

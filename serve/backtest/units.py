@@ -19,7 +19,7 @@ from relume.serve.backtest.sources import (
     file_source,
     grouped,
     make_unit,
-    unit_name,
+    plan,
     with_files,
 )
 from relume.serve.live.history import RunKey
@@ -61,4 +61,4 @@ def dataset_plans(dataset: Dataset) -> list[Planned]:
         return make_unit(run, [source(entry) for entry in entries], logs_of)
 
     runs = grouped(dataset.attempts())
-    return [Planned(unit_name(run), partial(unit, run, entries)) for run, entries in runs.items()]
+    return [plan(run, entries, partial(unit, run, entries)) for run, entries in runs.items()]

@@ -70,6 +70,11 @@ class Pace:
             self._failed = True
 
     @property
+    def detector(self) -> StragglerDetector | None:
+        """Who judges the pace, for explanations, which only look; null before the first step."""
+        return self._detector
+
+    @property
     def has_news(self) -> bool:
         """Whether there is a slowdown that wasn't told yet."""
         slow = self._slowdown()

@@ -47,6 +47,11 @@ class Silence:
         return self._left
 
     @property
+    def detector(self) -> HangDetector:
+        """Who judges the silences: for explanations, which only look."""
+        return self._detector
+
+    @property
     def is_hang(self) -> bool:
         """Whether the present silence is long enough to do something about it."""
         return self._found is not None and self._found.level is Level.ACTIONABLE

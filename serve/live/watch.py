@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relume.advice import Advice, Mode, Operation
 from relume.identity import AttemptId
@@ -37,6 +37,10 @@ from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
 from relume.serve.live.silence import NO_CAPTURE, Silence
 from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
+
+if TYPE_CHECKING:
+    from relume.models.hang.detector import HangDetector
+    from relume.models.straggler.detector import StragglerDetector
 
 log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000
@@ -328,6 +332,16 @@ class AttemptWatch:
         """Take what the ledger holds as the newest word; further generations follow it."""
         if self.last is None or advice.generation >= self.last.generation:
             self.last = advice
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all of its logs can be read: what isn't read is no silence."""
+        return not self._blind
+
+    @property
+    def detectors(self) -> tuple[HangDetector, StragglerDetector | None]:
+        """Who judges silences and pace, for explanations, which only look."""
+        return self._silence.detector, self._pace.detector
 
     @property
     def steps(self) -> tuple[int | None, int | None]:

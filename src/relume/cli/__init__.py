@@ -17,6 +17,7 @@ from relume.cli import (
     control,
     demo,
     diagnose,
+    explain,
     lake,
     report,
     rules,
@@ -40,6 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("diagnose")(diagnose.diagnose)
+app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("scan")(scan.scan)
 app.command("backtest")(backtest.backtest)

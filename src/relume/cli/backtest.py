@@ -17,7 +17,8 @@ from relume.cli.output import say, table_console
 
 if TYPE_CHECKING:
     from relume.models.scoring.attempt import ScoredAttempt
-    from relume.serve.backtest.run import Recording
+    from relume.serve.backtest.run import Judging, Recording
+    from relume.settings import Settings
 
 MAX_SHOWN = 5
 PIPED_WIDTH = 120
@@ -50,11 +51,23 @@ OutOption = Annotated[
 ]
 
 
+TuneOption = Annotated[
+    float | None,
+    typer.Option(
+        "--tune",
+        metavar="BUDGET",
+        help="Find settings that keep to so many false alarms a job-day and kind, such as 0.01.",
+        show_default=False,
+    ),
+]
+
+
 def backtest(
     data: DataArgument,
     *,
     labels: LabelsOption = None,
     out: OutOption = None,
+    tune: TuneOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -62,15 +75,21 @@ def backtest(
     """Replay recorded attempts as if they ran now, and score what would have been advised.
 
     Prints precision, recall, false alarms per job-day, latency, attribution and a scoreboard by
-    rule. Exit code 0, whatever they are; 2: the data can't be used.
+    rule. Exit code 0, whatever they are; 2: the data can't be used. With `--tune` it
+    finds settings of the detectors of hangs and stragglers instead, on earlier jobs, and judges
+    them on later ones.
     """
     from relume.config import load_config
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Outcome, Recording
 
     recording = Recording(data, labels)
-    judging = Judging.of(load_config(config).settings, rules or [], lake=recording.lake)
+    settings = load_config(config).settings
+    judging = Judging.of(settings, rules or [], lake=recording.lake)
     with nullcontext(out) if out is not None else _temporary() as folder:
+        if tune is not None:
+            _tune(recording, judging, settings, tune, Path(folder), as_json=as_json)
+            return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
             with _progress(recording.name) as advance:
@@ -88,6 +107,39 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+def _tune(
+    recording: Recording,
+    judging: Judging,
+    settings: Settings,
+    budget: float,
+    folder: Path,
+    *,
+    as_json: bool,
+) -> None:
+    from relume import __version__
+    from relume.cli.output import print_json
+    from relume.serve.backtest.tune import tune
+    from relume.serve.reports.tuning import as_toml, sentences, tables, to_document
+
+    with _progress(f"{recording.name}, tuning") as advance:
+        tuning = tune(recording, judging, settings, budget=budget, folder=folder, advance=advance)
+    for sentence in sentences(tuning):
+        say(sentence)
+    if as_json:
+        corpus = {
+            "name": recording.name,
+            "hash": recording.digest(),
+            "origin": recording.origin.value,
+            "version": __version__,
+        }
+        print_json(to_document(tuning, corpus))
+        return
+    console = table_console(PIPED_WIDTH)
+    for table in tables(tuning):
+        console.print(table)
+    console.print(as_toml(tuning.proposed) or "# nothing to change")
 
 
 def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float) -> dict[str, Any]:

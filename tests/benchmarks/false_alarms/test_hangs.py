@@ -11,7 +11,6 @@ from relume.benchmarks.false_alarms.bench import run
 from relume.benchmarks.false_alarms.hangs import Said, quiet
 from relume.benchmarks.false_alarms.plans import Pause, Schedule, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
-from relume.benchmarks.false_alarms.settings import settings_hash
 from relume.benchmarks.false_alarms.silences import detector_of, left_by, polls_of, watch
 from relume.models.hang.detector import HangDetection, HangDetector, Level
 from relume.models.hang.known import MICROSECONDS
@@ -86,11 +85,6 @@ def test_days_are_counted_apart_and_the_interval_is_one_sided() -> None:
     bounded = said.bounded()
     assert isinstance(bounded, dict)
     assert bounded["high"] == pytest.approx(0.0092, abs=1e-4)
-
-
-def test_other_settings_have_another_hash() -> None:
-    assert settings_hash(HangSettings()) == settings_hash(HangSettings())
-    assert settings_hash(HangSettings()) != settings_hash(HangSettings(actionable_seconds=91.0))
 
 
 def test_the_bench_has_a_bar_for_each_regime(monkeypatch: pytest.MonkeyPatch) -> None:
