@@ -133,7 +133,7 @@ def make(story: Story, index: int, forms: Forms, *, seed: int = SEED) -> Episode
         texts["sacct.txt"] = accounting(
             world, script.truth.state, script.truth.exit_code, script.now + 30
         )
-    label = _label(name, story, script, layout, files, forms, accounted=has_accounting)
+    label = _label(name, story, script, layout, files, forms=forms, accounted=has_accounting)
     return Episode(label, texts, world.clock(script.now + _COLLECTED_AFTER).timestamp())
 
 
@@ -153,8 +153,8 @@ def _label(
     script: Script,
     layout: Layout,
     files: Files,
-    forms: Forms,
     *,
+    forms: Forms,
     accounted: bool,
 ) -> Label:
     truth, world = script.truth, script.world

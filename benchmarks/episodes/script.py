@@ -140,7 +140,7 @@ class Script:
         """Fill a wording of the third group; episodes of a story go through all that there are."""
         self.used_new = True
         forms = words.FORMS[slot]
-        return Template(forms[(self.form or 0) % len(forms)]).substitute(self._facts(**facts))
+        return Template(forms[(self.form or 0) % len(forms)]).substitute(self._facts(**facts))  # type: ignore[arg-type]
 
     def _facts(self, rank: int | None = None, **more: object) -> dict[str, object]:
         """What wordings may speak of: by default of the culprit, where there is one."""

@@ -14,7 +14,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "stuck_process": (
         "liveness: rank $rank: interpreter lock was not released for 480 s, killing myself",
-        "»thread 'watch' panicked at src/live.rs:18:9:\nrank $rank: main loop did not tick since 480 s",
+        "»thread 'watch' panicked at src/live.rs:18:9:\n»rank $rank: main loop did not tick since 480 s",
         "rank $rank: host callback blocked for 480 s inside device sync, aborting own process",
     ),
     "lost_heartbeat": (

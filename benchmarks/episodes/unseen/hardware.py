@@ -16,17 +16,17 @@ FORMS: dict[str, tuple[str, ...]] = {
     "double_bit_error": (
         "amdgpu $pci.0: amdgpu: socket: 0, die: 0 1 uncorrectable hardware errors detected in umc block",
         "habanalabs $pci.0: HBM3 DERR interrupt on channel 5, ECC syndrome 0x$n: double-bit, not recoverable",
-        "neuron:nd$gpu: fatal HBM event: uncorrectable (repairable) 1, device waits for repair",
+        "neuron:dev$gpu: fatal HBM event: uncorrectable (repairable) 1, device waits for repair",
     ),
     "double_bit_error/cleaned": (
         "amdgpu: evicting queues of process pid $pid",
         "habanalabs $pci.0: killing user process $pid before reset",
-        "neuron:nd$gpu: closing handles of pid $pid",
+        "neuron:dev$gpu: closing handles of pid $pid",
     ),
     "double_bit_error/error": (
         "RuntimeError: HIP error: access to poisoned HBM page (RAS, uncorrected) on device $gpu",
         "RuntimeError: [SYNAPSE] fatal memory event on accel$gpu: HBM double-bit, recipe aborted",
-        "»ERROR NRT:nrt_infodump  status=NRT_EXEC_HW_ERR_HBM_UE nd$gpu: uncorrectable memory error during execution\n"
+        "»ERROR NRT:nrt_infodump  status=NRT_EXEC_HW_ERR_HBM_UE neuron-dev$gpu: uncorrectable memory error during execution\n"
         "  while running model.neff on nc0",
     ),
     "ecc_without_kernel_log": (

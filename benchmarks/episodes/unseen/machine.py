@@ -28,7 +28,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "hfi1 0000:5e:00.0: hfi1_0: SPC freeze could not be left, adapter halted (err 0x$n)",
     ),
     "processes_cannot_be_killed/kernel": (
-        "khungtaskd: $node python:301877 in uninterruptible wait for 245 s at amdgpu_fence_wait",
+        "khungtaskd: python:301877 in uninterruptible wait for 245 s at amdgpu_fence_wait",
         "hung_task: lwp 301877 not scheduled since 368 s (state UN, wchan ll_file_read)",
     ),
     "processes_cannot_be_killed": (

@@ -10,8 +10,8 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "cgroup_oom": (
         "memory: usage 201326592kB, limit 201326592kB, failcnt $n: task $pid (python) of job_$job picked for kill",
-        "systemd-oomd notice: job-$job.scope exceeded memory.max, python[$pid] sent SIGKILL by cgroup v2 oom.group",
-        "kubelet-mem: cgroup kubepods/burstable/pod$job: oom event, victim pid=$pid comm=python",
+        "memcg: job-$job.scope exceeded memory.max, python[$pid] is killed by oom.group",
+        "mm: cgroup kubepods/burstable/pod$job: oom event, victim pid=$pid comm=python",
     ),
     "cgroup_oom/step": (
         "job agent: step 0 of job $job went over its memory grant; the kernel killed part of it",
@@ -23,7 +23,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "foreign_memory_hog": (
         "lustre_agent invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=2, oom_score_adj=-500",
-        "systemd-oomd: host-wide: backup-agent.service holds 812G, memory pressure 97% for 30s",
+        "vmscan: host-wide: backup-agent[2207] holds 812G, memory pressure 97% for 30s",
         "lowmem: dcgm-exporter[3310] RSS 640 GiB, host has no free pages",
     ),
     "foreign_memory_hog/chosen": (
@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "foreign_memory_hog/killed": (
         "host memory exhausted: SIGKILL sent to $pid (python)",
-        'earlyoom: sending SIGKILL to process $pid "python": badness 741, VmRSS 79420 MiB',
+        'out of pages: sending SIGKILL to process $pid "python": badness 741, VmRSS 79420 MiB',
     ),
     "data_loader_killed/kernel": (
         "cgroup oom: group job limit hit, loader child $pid gets SIGKILL",
@@ -40,8 +40,8 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "data_loader_killed": (
         "concurrent.futures.process.BrokenProcessPool: input worker $pid ended abruptly while a batch was pending (-9)",
-        "»thread 'decoder-sup' panicked at src/pool.rs:214:17:\nchild $pid was killed (signal: 9 SIGKILL) while holding 3 shards\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
-        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory: decode worker $pid",
+        "»thread 'decoder-sup' panicked at src/pool.rs:214:17:\n»child $pid was killed (signal: 9 SIGKILL) while holding 3 shards\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+        "ray.exceptions.OutOfMemoryError: decode worker $pid was killed: memory asked for by this job (48 GiB) was used up",
     ),
     "shared_memory_too_small": (
         "plasma: cannot grow store: /dev/shm has 64 MB, 1288490188 bytes asked for by rank $rank",

@@ -60,7 +60,7 @@ UNSEEN_STYLES = (
     style(
         "stern",
         "rank",
-        lambda v, t: f"llm-{v.world.job_id}-worker-{v.rank} › trainer {t}",
+        lambda v, t: f"llm-{v.world.job_id}-worker-{v.rank} \u203a trainer {t}",
         only="kubeflow srun",
     ),
     style(

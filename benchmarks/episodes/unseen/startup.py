@@ -51,7 +51,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "library_versions_differ": (
         "bootstrap handshake: peers disagree on protocol: rank $rank speaks 2.20, rank $odd speaks 2.18",
-        "HCCL check: CANN 8.0.RC2 at rank $rank but 7.0.1 at rank $odd, world refused",
+        "HCCL check: toolkit 8.0.RC2 at rank $rank but 7.0.1 at rank $odd, world refused",
     ),
     "library_versions_differ/others": (
         "RuntimeError: world could not be formed: handshake was refused",

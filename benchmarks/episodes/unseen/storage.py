@@ -10,7 +10,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "shared_filesystem_full": (
         "»Caused by: java.io.IOException: hdfs: could only be written to 0 of the 1 minReplication nodes: no remaining capacity\n\tat ckpt.Writer.close(Writer.java:88)",
-        "»thread 'ckpt-writer' panicked at src/sink.rs:91:30:\nflush of /weka/ckpt/step_4000: StorageFull: filesystem has 0 bytes left",
+        "»thread 'ckpt-writer' panicked at src/sink.rs:91:30:\n»flush of /weka/ckpt/step_4000: StorageFull: filesystem has 0 bytes left",
         "RuntimeError: safetensors: serialize to /vast/runs/ckpt: device or pool out of space",
     ),
     "quota_exceeded": (
@@ -20,7 +20,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "local_disk_full": (
         "»rocksdb::Status IOError: While appending to file: /local/nvme/cache/000123.sst: out of space on this disk\nshard cache is closed",
         "RuntimeError: staging of shard 17 into /raid0/stage stopped, 0 B available on the volume",
-        "»thread 'prefetch' panicked at src/cache.rs:57:9:\n/ephemeral/cache: StorageFull (os error 28)",
+        "»thread 'prefetch' panicked at src/cache.rs:57:9:\n»/ephemeral/cache: StorageFull (os error 28)",
     ),
     "stale_handle_on_one_node": (
         "RuntimeError: mmap source /nfs/tokens/train_0041.bin was invalidated by its server (handle not valid any more)",
@@ -33,10 +33,10 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "denied_on_one_node": (
         "RuntimeError: lustre nodemap squashes this client: /mnt/data/train.idx may not be read (uid 20031 -> nobody)",
-        "»thread 'main' panicked at src/index.rs:20:5:\nopening /mnt/data/train.idx: PermissionDenied (os error 13)",
+        "»thread 'main' panicked at src/index.rs:20:5:\n»opening /mnt/data/train.idx: PermissionDenied (os error 13)",
     ),
     "denied_everywhere": (
-        "»thread 'main' panicked at src/index.rs:20:5:\nopening /data/private/train.idx: PermissionDenied (os error 13)",
+        "»thread 'main' panicked at src/index.rs:20:5:\n»opening /data/private/train.idx: PermissionDenied (os error 13)",
         "»java.nio.file.AccessDeniedException: /data/private/train.idx",
     ),
     "file_missing_everywhere": (
@@ -50,11 +50,11 @@ FORMS: dict[str, tuple[str, ...]] = {
         "btrfs (device nvme0n1p3): forced readonly: transaction aborted (errno=-5 IO failure)",
     ),
     "disk_error/error": (
-        "»thread 'reader' panicked at src/shard.rs:44:12:\nread of /local/shards/0007.tar: Uncategorized (os error 5)",
+        "»thread 'reader' panicked at src/shard.rs:44:12:\n»read of /local/shards/0007.tar: Uncategorized (os error 5)",
         "RuntimeError: read of /local/shards/0007.tar came back short (EIO)",
     ),
     "corrupt_checkpoint": (
-        "»thread 'main' panicked at src/restore.rs:118:21:\nshard 3 of /ckpt/4000: blake3 digest is not what the manifest says",
+        "»thread 'main' panicked at src/restore.rs:118:21:\n»shard 3 of /ckpt/4000: blake3 digest is not what the manifest says",
         "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer",
         "RuntimeError: restore from /ckpt/4000 refused: commit marker is missing, 61 of 64 shards are there",
     ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 FORMS: dict[str, tuple[str, ...]] = {
     "one_pipeline_stage": (
-        "»F20261130 stage.cc:91] Check failed: grads.has_value() stage 1 was handed no loss gradient\n*** Check failure stack trace: ***",
+        "»F\x02%m%d %H:%M:%S.%f\x03 4021 stage.cc:91] Check failed: grads.has_value() stage 1 was handed no loss gradient\n*** Check failure stack trace: ***",
         "RuntimeError: last stage: target tensor has 4095 positions, logits have 4096",
     ),
     "mount_missing_on_two_nodes": (
-        "»thread 'main' panicked at src/vocab.rs:12:5:\n/mnt/data/vocab.json: NotFound (os error 2)",
+        "»thread 'main' panicked at src/vocab.rs:12:5:\n»/mnt/data/vocab.json: NotFound (os error 2)",
         "RuntimeError: autofs did not mount /mnt/data on this host, vocabulary can't be read",
     ),
     "service_unavailable": (
@@ -17,7 +17,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "minio.error.S3Error: S3 operation failed; code: XMinioServerNotInitialized, message: Server not initialized yet, please try again",
     ),
     "first_rank_fails": (
-        "»thread 'report' panicked at src/metrics.rs:140:22:\nserialize: NaN is not a JSON number in field 'bleu'",
+        "»thread 'report' panicked at src/metrics.rs:140:22:\n»serialize: NaN is not a JSON number in field 'bleu'",
         "app.export.ExportError: validation set has 3 columns, the table wants 4",
     ),
     "not_finite_on_one_rank": (
@@ -30,7 +30,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "»io.grpc.StatusRuntimeException: UNAVAILABLE: meeting point $node:7077 is not reachable",
     ),
     "cause_at_the_end": (
-        "»thread 'mixer' panicked at src/curriculum.rs:33:18:\nindex out of range: phase 3 of 3",
+        "»thread 'mixer' panicked at src/curriculum.rs:33:18:\n»index out of range: phase 3 of 3",
         "app.sampler.WeightsDoNotSumToOne: 0.97",
     ),
 }

@@ -39,14 +39,14 @@ FORMS: dict[str, tuple[str, ...]] = {
 
 
 def unmarked(text: str, roots: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """Return the text without marks, and which of its lines are roots: the marked ones, if any.
+    r"""Return the text without marks, and which of its lines are roots: the marked ones, if any.
 
     A text that is said without roots (by a victim) has none, marked or not.
 
     Examples
     --------
-    >>> unmarked("stack:\\n»out of luck\\n at main", (0,))
-    ('stack:\\nout of luck\\n at main', (1,))
+    >>> unmarked("stack:\n»out of luck\n at main", (0,))
+    ('stack:\nout of luck\n at main', (1,))
     >>> unmarked("out of luck", (0,))
     ('out of luck', (0,))
     """

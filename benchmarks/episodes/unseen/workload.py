@@ -4,12 +4,12 @@ from __future__ import annotations
 
 FORMS: dict[str, tuple[str, ...]] = {
     "bad_sample_on_one_rank": (
-        "»thread 'tokenizer-3' panicked at src/pack.rs:301:14:\ndocument 8812734 of shard 17 has a span that ends before it begins",
+        "»thread 'tokenizer-3' panicked at src/pack.rs:301:14:\n»document 8812734 of shard 17 has a span that ends before it begins",
         '»Exception in thread "loader-5" org.apache.avro.AvroRuntimeException: Malformed data. Length is negative: -3 (record 8812734)\n\tat data.Shard.next(Shard.java:77)',
         "»simdjson: TAPE_ERROR: The JSON document has an improper structure: line 8812734 of part-17.jsonl",
     ),
     "exception_everywhere": (
-        "»F20261130 loop.cc:212] Check failed: heads % tp == 0 (2 vs. 0) attention heads do not split over 6 shards\n*** Check failure stack trace: ***",
+        "»F\x02%m%d %H:%M:%S.%f\x03 4021 loop.cc:212] Check failed: heads % tp == 0 (2 vs. 0) attention heads do not split over 6 shards\n*** Check failure stack trace: ***",
         '»Exception in thread "main" java.lang.IllegalArgumentException: micro batch 3 does not divide global batch 512\n\tat train.Plan.check(Plan.java:210)',
         "AssertionError: [Chex] Assertion assert_equal_shape failed: Arrays have different shapes: [(4096, 5120), (4096, 1024)].",
     ),
@@ -29,7 +29,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ),
     "device_side_assert": (
         ":0: kernel gather_rows: block (3,0,0) thread (17,0,0): Device-side assertion `row < rows' violated.",
-        "»AssertHandler::printMessage\nAssertion `token_id >= 0 && token_id < vocab_size' failed (global id: [96,0,0], local id: [0,0,0])",
+        "»AssertHandler::printMessage\n»Assertion `token_id >= 0 && token_id < vocab_size' failed (global id: [96,0,0], local id: [0,0,0])",
     ),
     "device_side_assert/error": (
         "RuntimeError: HIP error: kernel ran into an assert, queue aborted",
@@ -67,7 +67,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "E rendezvous.cc:118] rank $rank has waited 600s in `$op.733` and may be stuck",
     ),
     "exception_written_late": (
-        "»thread 'sampler' panicked at src/mix.rs:66:9:\nattempt to calculate the remainder with a divisor of zero",
+        "»thread 'sampler' panicked at src/mix.rs:66:9:\n»attempt to calculate the remainder with a divisor of zero",
         "app.mixture.EmptySource: source 'code' has no document left for this shard",
     ),
 }
