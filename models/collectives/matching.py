@@ -1,8 +1,8 @@
 """Whether ranks called the same collective: its kind, and the counts and types that must agree.
 
-Shapes don't matter, counts do. Some collectives may have other counts on each rank (all-to-all; lists
-of uneven tensors, which PyTorch turns into `_broadcast_oop` and `_reduce_oop`), some on the root
-alone. Source: NCCL's documentation of its collectives, `ProcessGroupNCCL.cpp`.
+Shapes don't matter, counts do. Some collectives may have other counts on each rank (all-to-all;
+lists of uneven tensors, which PyTorch turns into `_broadcast_oop` and `_reduce_oop`), some on the
+root alone. Source: NCCL's documentation of its collectives, `ProcessGroupNCCL.cpp`.
 """
 
 from __future__ import annotations

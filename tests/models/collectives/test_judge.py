@@ -171,6 +171,15 @@ def test_missing_dumps_do_not_hide_who_is_there_and_did_not_come() -> None:
     assert judged(at(0), at(1, operation="nccl:broadcast"), at(3)).culprits == (1,)
 
 
+def test_a_dump_from_before_the_hang_counts_as_missing_and_names_nobody() -> None:
+    """Rank 2 stood at number 3 when its dump was written; others are through with 6, so it came."""
+    early = dump(2, work(1, "completed"), work(2, "completed"), work(3, "started"))
+    found = judged(at(0), at(1), early, at(3))
+    assert (found.pattern, found.culprits, found.suspects) == (Pattern.NO_DUMP, (), (2,))
+    absent = judged(at(0), dump(1, *DONE), early, at(3))
+    assert (absent.pattern, absent.culprits) == (Pattern.NEVER_JOINED, (1,))
+
+
 def test_few_dumps_name_nobody_for_being_missing() -> None:
     found = judged(at(0))
     assert (found.pattern, found.culprits) == (Pattern.NO_DUMP, ())
@@ -243,6 +252,24 @@ def test_who_came_long_after_the_others_is_named_with_clocks_compared() -> None:
     assert (found.pattern, found.culprits) == (Pattern.LATE, (2,))
     alike = judged(on(0, 0, 0), on(1, hour, 0), on(2, -hour, 0), on(3, 0, 1000))
     assert (alike.pattern, alike.culprits) == (Pattern.ALL_STARTED, ())
+
+
+def test_who_is_late_every_time_does_not_hide_that_it_is_late_now() -> None:
+    def on(rank: int, late: int) -> RankDump:
+        usual = [
+            work(
+                n,
+                "completed",
+                enqueued_time=START + n * 60 * SECOND + late,
+                completed_time=START + n * 60 * SECOND + 30 * SECOND,
+            )
+            for n in range(1, 7)
+        ]
+        called = START + 7 * 60 * SECOND + late
+        return dump(rank, *usual, work(7, "started", enqueued_time=called))
+
+    found = judged(on(0, 0), on(1, 2000), on(2, 20 * SECOND), on(3, 1000))
+    assert (found.pattern, found.culprits) == (Pattern.LATE, (2,))
 
 
 def test_gloo_gives_a_work_up_and_calls_it_over() -> None:
