@@ -25,7 +25,7 @@ Span: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class KeptBounds:
-    """How much is kept, some 300 KiB of a log in memory.
+    """How much is kept, some 450 KiB of a log in memory.
 
     Attributes
     ----------

@@ -120,5 +120,7 @@ def _unrecognised(line: Unrecognised, *, with_files: bool) -> dict[str, Any]:
         "lines_before_end": line.lines_before_end,
         "why": list(line.why),
         "event_time": line.event_time,
+        "where": locator_record(line.where),
+        "is_trouble": line.is_trouble,
     }
     return record | {"file": line.file} if with_files else record

@@ -424,6 +424,8 @@ def test_unrecognised_lines_have_a_json_form(unknown_failure: Path) -> None:
         "lines_before_end": 1,
         "why": ["nothing like it earlier", "once", "1 line before the end"],
         "event_time": None,
+        "where": dict.fromkeys(("node", "rank", "local_rank", "gpu", "nic")),
+        "is_trouble": False,
     }
     assert verdict["cause"] == "unknown_failure"
 

@@ -44,7 +44,7 @@ def test_a_folder_of_dumps_alone(tmp_path: Path) -> None:
     result = run(str(tmp_path))
     assert result.exit_code == 1
     lines = [line.strip() for line in result.stdout.splitlines()]
-    assert "verdict  hang: rank never joined (unknown), confidence 0.93" in lines
+    assert any(line.startswith("verdict  hang: rank never joined (unknown)") for line in lines)
     assert "culprit  rank 2" in lines
     assert "stuck in  nccl:all_reduce number 7 of group 0 (default_pg)" in lines
     assert f"waits  {FIRST_WAIT}" in lines

@@ -171,7 +171,7 @@ def test_refused_dumps_are_told_and_change_nothing() -> None:
     evidence = DumpEvidence(refused=("dump x is refused; found a pickle",))
     plain, told = diagnose(make_episode()), diagnose(replace(make_episode(), dumps=evidence))
     assert (told.kind, told.culprit) == (plain.kind, plain.culprit)
-    assert told.why == (*plain.why, "dump x is refused; found a pickle")
+    assert set(told.why) == {*plain.why, "dump x is refused; found a pickle"}
 
 
 def test_dumps_with_nothing_open_say_so() -> None:

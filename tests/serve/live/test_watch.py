@@ -219,8 +219,7 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
     story.pass_time(60)
-    assert [a.exclude_nodes for a in story.advice] == [(), ()]
-    assert story.advice[-1].operation is Operation.RESTART
+    assert story.advice == []  # it is nobody of this run: set aside, and the job goes on
 
 
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
