@@ -105,8 +105,9 @@ class State:
     """All that the dumps say of who stands where.
 
     `open` has every rank's open works in the order of its calls; `last_call` the time of its last
-    call by its own clock. `timed` are the ranks whose recorders note what has started, `older`
-    those whose dumps are from before the hang and left out.
+    call by its own clock. `timed` are the ranks whose recorders note what has started, `overrun`
+    those whose rings may have lost what they wait for first, `older` those whose dumps are from
+    before the hang and left out.
     """
 
     dumps: dict[int, RankDump]
@@ -115,6 +116,7 @@ class State:
     open: dict[int, list[Work]]
     last_call: dict[int, int]
     timed: set[int] = field(default_factory=set)
+    overrun: set[int] = field(default_factory=set)
     older: tuple[int, ...] = ()
 
     @property
@@ -210,6 +212,8 @@ def _world(dumps: dict[int, RankDump], groups: dict[GroupKey, Group]) -> frozens
 def _place(state: State, rank: int, dump: RankDump, named: dict[str, GroupKey]) -> None:
     """Take the works of one rank in the order of its calls."""
     works: list[Work] = []
+    if dump.collectives and dump.collectives[0].state != COMPLETED and not dump.is_whole:
+        state.overrun.add(rank)
     for collective in dump.collectives:
         key = named.get(collective.group) or GroupKey(collective.group, ())
         group = state.groups.setdefault(key, Group(key, None))

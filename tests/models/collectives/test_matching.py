@@ -12,9 +12,7 @@ from relume.models.collectives.matching import difference, ends_together, signat
     "kind", ["all_reduce", "all_gather", "reduce_scatter", "_all_gather_base", "broadcast"]
 )
 def test_counts_are_compared_where_all_ranks_have_the_same(kind: str) -> None:
-    one, other = (
-        signature(work(1, operation=f"nccl:{kind}", input_sizes=((n,),))) for n in (8, 9)
-    )
+    one, other = (signature(work(1, operation=f"nccl:{kind}", input_sizes=((n,),))) for n in (8, 9))
     assert difference(one, other) is not None
 
 
