@@ -107,7 +107,8 @@ def ring(case: Case) -> CollectiveFinding | None:
 
 def _first_receive(case: Case, group: Group, rank: int) -> Work | None:
     """What a rank has open first, where that is a receive of the group."""
-    first = next(iter(case.state.open[rank]), None)
+    opened = case.state.open[rank] if rank not in case.state.overrun else []
+    first = next(iter(opened), None)
     is_receive = first is not None and first.peer in group.ranks and not first.is_send
     return first if is_receive and first is not None and first.key == group.key else None
 

@@ -20,6 +20,7 @@ from relume.models.collectives.finding import CollectiveFinding, Pattern, Waited
 from relume.models.collectives.graph import OpenWork, build_graph
 from relume.models.collectives.lateness import late_ranks
 from relume.models.collectives.mismatch import find_mismatch
+from relume.models.collectives.odd import odd_one_out
 from relume.models.collectives.pairs import who_left_out
 from relume.models.collectives.state import build_state, ranks_text
 
@@ -34,6 +35,7 @@ _CONFIDENCE = {
     Pattern.NEVER_JOINED: 0.93,
     Pattern.NOT_STARTED: 0.9,
     Pattern.CYCLE: 0.75,
+    Pattern.ODD_ONE_OUT: 0.7,
     Pattern.LATE: 0.8,
     Pattern.ALL_STARTED: 0.8,
     Pattern.NO_DUMP: 0.75,
@@ -69,7 +71,8 @@ def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
     trusting = replace(strict, sinks=graph.sinks(trusting=True)) if state.missing else strict
     looks = [(look, strict) for look in (*_LOOKS, open_circle, _not_running)]
     looks += [(look, trusting) for look in _LOOKS]
-    looks += [(_all_started, strict), (ring, strict), (no_dump, strict), (_all_started, trusting)]
+    looks += [(ring, strict), (odd_one_out, strict)]
+    looks += [(_all_started, strict), (no_dump, strict), (_all_started, trusting)]
     looks += [(_gave_up, strict), (_rings_too_short, strict)]
     found = next(filter(None, (look(case) for look, case in looks)), None)
     if found is None:
