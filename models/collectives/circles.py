@@ -81,7 +81,7 @@ def ring(case: Case) -> CollectiveFinding | None:
     """Name the first to wait in a ring of receives of which some ranks left no dump.
 
     Each of a group's ranks that are there receives from the one so many places before it, and what
-    it sends on to those without a dump is held by that. If they do as all others do, it is a circle.
+    it sends on to those without a dump is held by that. If these do the same, it is a circle.
     """
     for group in case.state.groups.values():
         here = [rank for rank in group.ranks if rank in case.state.dumps]
@@ -95,8 +95,8 @@ def ring(case: Case) -> CollectiveFinding | None:
         first = min(here, key=lambda rank: (case.entered(rank), rank))
         work = next(work for work in case.graph.works if firsts[first] in work.waiting.values())
         why = (
-            f"{ranks_text(here)} of group {group.label} receive in a ring, each from the same place "
-            f"before it, and {ranks_text(gone)} left no dump; rank {first} was the first to wait"
+            f"{ranks_text(here)} of group {group.label} receive in a ring, each from one as far "
+            f"off, and {ranks_text(gone)} left no dump; rank {first} was the first to wait"
         )
         sure = SURE_OF_RING * len(here) / len(group.ranks)
         return CollectiveFinding(

@@ -1,8 +1,8 @@
 """Ranks that call another number of collectives, sends or receives than others in their place.
 
-Ranks in the same place of like groups run the same program: when they call a collective of everybody
-they have called as much of everything else. Who has called more or less left something out, or does
-something of its own. It shows in any dump that is there, whatever else is missing.
+Ranks in the same place of like groups run the same program: when they call a collective of
+everybody they have called as much of everything else. Who has called more or less left something
+out, or does something of its own. It shows in any dump that is there, whatever else is missing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ LEAST_OF_ALL = 4
 MOST_ODD = 0.25
 """When a larger share is odd, ranks just differ."""
 
+SURE_WITH_NOTHING_OPEN = 0.6
+"""Nothing is open in the dumps that are there: what hangs is where one is missing."""
+
 
 class _What(NamedTuple):
     """What is counted: calls in a group of that purpose and size, of pairs or of all its ranks."""
@@ -32,6 +35,7 @@ class _What(NamedTuple):
 
     @property
     def noun(self) -> str:
+        """What such calls are called."""
         return "sends and receives" if self.is_p2p else "collectives"
 
 
@@ -39,7 +43,7 @@ class _Oddity(NamedTuple):
     """How many calls a rank has made, and how many `others` in its place have."""
 
     what: _What
-    count: int
+    made: int
     usual: int
     others: int
 
@@ -58,7 +62,8 @@ def odd_one_out(case: Case) -> CollectiveFinding | None:
     Several that are odd belong to one group where they do the same wrong thing together. Nobody is
     named where such a one left no dump, or where it can't be told who waited first.
     """
-    odd = _odd_ranks(case.state)
+    is_hung = case.state.missing or any(case.state.open.values())
+    odd = _odd_ranks(case.state) if is_hung else {}
     if not odd or len(odd) > max(1, MOST_ODD * len(case.state.dumps)):
         return None
     together = _together(case.state, odd)
@@ -67,19 +72,18 @@ def odd_one_out(case: Case) -> CollectiveFinding | None:
     first = min(odd, key=lambda rank: (case.entered(rank), rank))
     one = odd[first]
     why = (
-        f"rank {first} has called {one.count} {one.what.noun} of its {one.what.description} when "
+        f"rank {first} has called {one.made} {one.what.noun} of its {one.what.description} when "
         f"{one.others} others in its place had called {one.usual}"
     )
     suspects = tuple(sorted({*odd, *together}))
     if together or (len(odd) > 1 and odd.keys() & case.state.overrun):
-        why += (
-            f"; {ranks_text(suspects)} may have done so together, and nobody knows who waited first"
-        )
+        why += f"; {ranks_text(suspects)} may have done so together, who waited first is lost"
         return CollectiveFinding(Pattern.ODD_ONE_OUT, 0.0, suspects=suspects, why=(why,))
     if len(odd) > 1:
         why += f", as {ranks_text(suspects)} have, and waited first"
+    sure = 0.0 if any(case.state.open.values()) else SURE_WITH_NOTHING_OPEN
     return CollectiveFinding(
-        Pattern.ODD_ONE_OUT, 0.0, (first,), suspects if len(odd) > 1 else (), why=(why,)
+        Pattern.ODD_ONE_OUT, sure, (first,), suspects if len(odd) > 1 else (), why=(why,)
     )
 
 
@@ -96,7 +100,7 @@ def _together(state: State, odd: Mapping[int, _Oddity]) -> tuple[int, ...] | Non
     ]
     if not keys:
         return () if len(odd) == 1 else None
-    has_peer = any(one.what.is_p2p and one.count > one.usual for one in odd.values())
+    has_peer = any(one.what.is_p2p and one.made > one.usual for one in odd.values())
     return tuple(rank for rank in keys[0].ranks if rank in state.missing) if has_peer else ()
 
 
