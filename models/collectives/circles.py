@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relume.models.collectives.case import Case, waited
 from relume.models.collectives.finding import CollectiveFinding, Pattern
 from relume.models.collectives.graph import OpenWork
+from relume.models.collectives.odd import odd_ranks
 from relume.models.collectives.pairs import who_left_out
 from relume.models.collectives.state import Group, Work, ranks_text
 
@@ -47,12 +48,16 @@ def _first_of_circle(
     case: Case, ranks: Sequence[int], works: Sequence[OpenWork]
 ) -> tuple[int, str]:
     """Which rank of a circle broke it, in words: who goes another way than all the others."""
+    odd = {rank: one for rank, one in odd_ranks(case.state).items() if rank in ranks}
+    if len(odd) == 1:
+        [(rank, one)] = odd.items()
+        return rank, f"rank {rank} {one.words}"
     kept = {rank: _kept_waiting(case, rank) for rank in ranks}
     most = sorted(ranks, key=lambda rank: -kept[rank])
     second = kept[most[1]] if len(most) > 1 else 0
-    odd = who_left_out(case.state, works)
-    if odd is not None:
-        return odd, f"rank {odd} alone went on without a send or a receive that its peer is in"
+    left = who_left_out(case.state, works)
+    if left is not None:
+        return left, f"rank {left} alone went on without a send or a receive that its peer is in"
     of_all = any(not work.is_pair for work in works)
     if of_all and kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
         return most[0], f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other"

@@ -39,13 +39,21 @@ class _What(NamedTuple):
         return "sends and receives" if self.is_p2p else "collectives"
 
 
-class _Oddity(NamedTuple):
+class Oddity(NamedTuple):
     """How many calls a rank has made, and how many `others` in its place have."""
 
     what: _What
     made: int
     usual: int
     others: int
+
+    @property
+    def words(self) -> str:
+        """What of a rank is odd, to be put behind it."""
+        return (
+            f"has called {self.made} {self.what.noun} of its {self.what.description} when "
+            f"{self.others} others in its place had called {self.usual}"
+        )
 
 
 class _Called(NamedTuple):
@@ -63,18 +71,14 @@ def odd_one_out(case: Case) -> CollectiveFinding | None:
     named where such a one left no dump, or where it can't be told who waited first.
     """
     is_hung = case.state.missing or any(case.state.open.values())
-    odd = _odd_ranks(case.state) if is_hung else {}
+    odd = odd_ranks(case.state) if is_hung else {}
     if not odd or len(odd) > max(1, MOST_ODD * len(case.state.dumps)):
         return None
     together = _together(case.state, odd)
     if together is None:
         return None
     first = min(odd, key=lambda rank: (case.entered(rank), rank))
-    one = odd[first]
-    why = (
-        f"rank {first} has called {one.made} {one.what.noun} of its {one.what.description} when "
-        f"{one.others} others in its place had called {one.usual}"
-    )
+    why = f"rank {first} {odd[first].words}"
     suspects = tuple(sorted({*odd, *together}))
     if together or (len(odd) > 1 and odd.keys() & case.state.overrun):
         why += f"; {ranks_text(suspects)} may have done so together, who waited first is lost"
@@ -87,7 +91,7 @@ def odd_one_out(case: Case) -> CollectiveFinding | None:
     )
 
 
-def _together(state: State, odd: Mapping[int, _Oddity]) -> tuple[int, ...] | None:
+def _together(state: State, odd: Mapping[int, Oddity]) -> tuple[int, ...] | None:
     """Ranks without a dump that may be odd together with these; null where these are not together.
 
     Who has sent and received more than others has done so with somebody.
@@ -104,31 +108,31 @@ def _together(state: State, odd: Mapping[int, _Oddity]) -> tuple[int, ...] | Non
     return tuple(rank for rank in keys[0].ranks if rank in state.missing) if has_peer else ()
 
 
-def _odd_ranks(state: State) -> dict[int, _Oddity]:
+def odd_ranks(state: State) -> dict[int, Oddity]:
     """Return the ranks that have called another number than most in their place, and of what."""
     anchor = max(state.groups, key=lambda key: len(key.ranks), default=None)
     if anchor is None:
         return {}
     told = {rank: _called(state, anchor, rank) for rank in state.groups[anchor].members}
     called = {rank: one for rank, one in told.items() if one is not None}
-    odd: dict[int, _Oddity] = {}
+    odd: dict[int, Oddity] = {}
     for number, place in {(one.number, one.place) for one in called.values()}:
         alike = {r: c.counts for r, c in called.items() if (c.number, c.place) == (number, place)}
         odd |= _differing(alike)
     return odd or _only_one(called)
 
 
-def _differing(alike: Mapping[int, Mapping[_What, int]]) -> dict[int, _Oddity]:
-    odd: dict[int, _Oddity] = {}
+def _differing(alike: Mapping[int, Mapping[_What, int]]) -> dict[int, Oddity]:
+    odd: dict[int, Oddity] = {}
     for what in {what for counts in alike.values() for what in counts}:
         told = {rank: counts[what] for rank, counts in alike.items() if what in counts}
         [(usual, others)] = Counter(told.values()).most_common(1)
         if others >= LEAST_ALIKE and 2 * others > len(told):
-            odd |= {r: _Oddity(what, n, usual, others) for r, n in told.items() if n != usual}
+            odd |= {r: Oddity(what, n, usual, others) for r, n in told.items() if n != usual}
     return odd
 
 
-def _only_one(called: Mapping[int, _Called]) -> dict[int, _Oddity]:
+def _only_one(called: Mapping[int, _Called]) -> dict[int, Oddity]:
     """The one rank of all that differs in its number of a group's collectives."""
     for number in {one.number for one in called.values()}:
         counts = {

@@ -147,6 +147,30 @@ def test_a_kernel_that_never_started_is_named() -> None:
     assert (found.pattern, found.culprits) == (Pattern.NOT_STARTED, (2,))
 
 
+def test_what_never_started_first_on_a_rank_is_its_own_fault_though_its_peer_left_no_dump() -> None:
+    pairs = group((2, 3), "p")
+    held = dump(
+        2,
+        *(work(n, "completed", started_time=START) for n in range(1, 7)),
+        work(4, "scheduled", group="p"),
+        work(7),
+        groups=[group(FOUR), pairs],
+    )
+    found = judged(at(0), at(1), held)
+    assert (found.pattern, found.culprits) == (Pattern.NOT_STARTED, (2,))
+
+
+def test_a_ring_that_lost_what_its_rank_waits_for_shows_no_dead_network() -> None:
+    """All came to number 7, but what rank 2 still holds begins in the middle of what is open."""
+    cut = dump(2, work(7), work(8))
+    found = judged(*(dump(rank, *DONE, work(7)) for rank in (0, 1, 3)), cut)
+    assert (found.pattern, found.culprits) == (Pattern.ALL_STARTED, ())
+    assert "no longer hold" in found.why[0]
+    whole = dump(2, work(7), work(8), is_whole=True)
+    told = judged(*(dump(rank, *DONE, work(7)) for rank in (0, 1, 3)), whole)
+    assert "no longer hold" not in told.why[0]
+
+
 def test_all_started_names_nobody() -> None:
     found = judged(*(at(rank) for rank in FOUR))
     assert (found.pattern, found.culprits, found.suspects) == (Pattern.ALL_STARTED, (), ())
@@ -173,6 +197,30 @@ def test_all_ranks_of_a_node_without_a_dump_are_the_node() -> None:
     eight = [group(range(8))]
     there = [dump(rank, *DONE, work(7, "started"), groups=eight) for rank in range(4)]
     assert judged(*there).culprits == (4, 5, 6, 7)
+
+
+def test_all_ranks_of_a_node_are_told_from_dumps_lost_one_by_one() -> None:
+    world = [group(range(32))]
+    lost = {*range(8, 16), 3, 20}
+    there = [dump(r, *DONE, work(7, "started"), groups=world) for r in range(32) if r not in lost]
+    assert judged(*there).culprits == tuple(range(8, 16))
+    half = [dump(r, *DONE, work(7, "started"), groups=world) for r in range(32) if r % 16 < 9]
+    assert judged(*half).culprits == ()
+
+
+def test_of_several_that_are_each_waited_for_alone_none_is_named() -> None:
+    """Pairs (0, 1), (2, 3): 0 waits for 1 and 2 for 3, and any of the two may hold up everybody."""
+
+    def of(rank: int, *works: Any) -> RankDump:
+        own = group((rank, rank + 1), f"t{rank}", description="TP")
+        return dump(rank, *works, groups=[group(range(8)), own])
+
+    waiting = [of(rank, work(3, "started", group=f"t{rank}")) for rank in (0, 2)]
+    through = [of(rank, *DONE, work(7, "started")) for rank in (4, 6)]
+    found = judged(*waiting, *through)
+    assert (found.pattern, found.culprits, found.suspects) == (Pattern.NO_DUMP, (), (1, 3))
+    one = judged(waiting[0], *through)
+    assert (one.pattern, one.culprits) == (Pattern.NO_DUMP, ())  # too few dumps to name by absence
 
 
 def test_missing_dumps_do_not_hide_who_is_there_and_did_not_come() -> None:
