@@ -71,6 +71,13 @@ class Case:
         time = next((time for time in times if time is not None), None)
         return self.last_call(rank) if time is None else self.clocks.common(rank, time)
 
+    def tells_first(self, ranks: Sequence[int]) -> bool:
+        """Whether it can be told which of `ranks` was the first to wait.
+
+        Their clocks must be comparable, and their rings must hold what they wait for first.
+        """
+        return self.clocks.compare(ranks) and not self.state.overrun.intersection(ranks)
+
     def last_call(self, rank: int) -> float:
         """When `rank` called its last collective, on the common clock; before all when unknown."""
         time = self.state.last_call.get(rank)

@@ -39,15 +39,19 @@ def _largest(case: Case, circles: Sequence[frozenset[int]]) -> CollectiveFinding
     first, how = _first_of_circle(case, ranks, works)
     why = f"{ranks_text(ranks)} wait for each other in a circle; {how}"
     work = min(works, key=lambda one: (first not in one.waiting, case.began(one)))
+    culprits = () if first is None else (first,)
     return CollectiveFinding(
-        Pattern.CYCLE, 0.0, (first,), tuple(ranks), work=waited(case, work), why=(why,)
+        Pattern.CYCLE, 0.0, culprits, tuple(ranks), work=waited(case, work), why=(why,)
     )
 
 
 def _first_of_circle(
     case: Case, ranks: Sequence[int], works: Sequence[OpenWork]
-) -> tuple[int, str]:
-    """Which rank of a circle broke it, in words: who goes another way than all the others."""
+) -> tuple[int | None, str]:
+    """Which rank of a circle broke it, in words: who goes another way than all the others.
+
+    Null where only the first to wait would tell, and nobody can know who that was.
+    """
     odd = {rank: one for rank, one in odd_ranks(case.state).items() if rank in ranks}
     if len(odd) == 1:
         [(rank, one)] = odd.items()
@@ -65,6 +69,8 @@ def _first_of_circle(
     if len(absent) == 1:
         [rank] = absent
         return rank, f"rank {rank} alone has not called what the others are in"
+    if not case.tells_first(ranks):
+        return None, "who waited first is not known"
     rank = min(ranks, key=lambda rank: (case.entered(rank), rank))
     return rank, f"rank {rank} was the first to wait"
 
@@ -96,6 +102,8 @@ def ring(case: Case) -> CollectiveFinding | None:
         firsts = {rank: _first_receive(case, group, rank) for rank in here}
         steps = {_step(group, rank, one.peer) for rank, one in firsts.items() if one is not None}
         if None in firsts.values() or len(steps) != 1 or not _closes(case, group, gone, *steps):
+            continue
+        if not case.tells_first(here):
             continue
         first = min(here, key=lambda rank: (case.entered(rank), rank))
         work = next(work for work in case.graph.works if firsts[first] in work.waiting.values())

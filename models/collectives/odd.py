@@ -80,7 +80,7 @@ def odd_one_out(case: Case) -> CollectiveFinding | None:
     first = min(odd, key=lambda rank: (case.entered(rank), rank))
     why = f"rank {first} {odd[first].words}"
     suspects = tuple(sorted({*odd, *together}))
-    if together or (len(odd) > 1 and odd.keys() & case.state.overrun):
+    if together or (len(odd) > 1 and not case.tells_first(tuple(odd))):
         why += f"; {ranks_text(suspects)} may have done so together, who waited first is lost"
         return CollectiveFinding(Pattern.ODD_ONE_OUT, 0.0, suspects=suspects, why=(why,))
     if len(odd) > 1:

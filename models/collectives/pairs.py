@@ -42,13 +42,19 @@ def who_left_out(state: State, works: Iterable[OpenWork]) -> int | None:
 
 def _differs(state: State, key: GroupKey, rank: int) -> bool:
     """Whether a send or a receive of `rank` is another than that of most ranks in its place."""
-    own = _calls(state, key, rank)
-    others = [_calls(state, *sibling) for sibling in _siblings(state, key, rank)]
+    own = _uncut(_calls(state, key, rank))
+    others = [_uncut(_calls(state, *sibling)) for sibling in _siblings(state, key, rank)]
     for number, calls in own.items():
         told = [other[number] for other in others if number in other]
         if sum(calls != other for other in told) * 2 > len(told):
             return True
     return False
+
+
+def _uncut(calls: dict[int, frozenset[str]]) -> dict[int, frozenset[str]]:
+    """Without the oldest call, of which a ring may have lost a part, unless it is the first."""
+    oldest = min(calls, default=1)
+    return {number: names for number, names in calls.items() if number > oldest or number == 1}
 
 
 def _is_behind(state: State, key: GroupKey, rank: int) -> bool:

@@ -23,7 +23,8 @@ def stage(rank: int, sends: int, *last: Collective) -> RankDump:
     line = group((rank - rank % 2, rank - rank % 2 + 1), name, description="PP")
     verb = f"send {rank % 2}->{1 - rank % 2}"
     works = [pair(n, verb, "completed", group=name) for n in range(1, sends + 1)]
-    return dump(rank, *works, *(last or (work(4),)), groups=[group(WORLD), line])
+    before = work(3, "completed")
+    return dump(rank, before, *works, *(last or (work(4),)), groups=[group(WORLD), line])
 
 
 def test_who_called_fewer_than_others_in_its_place_is_named() -> None:
