@@ -183,6 +183,8 @@ def _build(by_rank: dict[int, RankDump]) -> State:
     state = State(by_rank, _world(by_rank, groups), groups, {}, {})
     for rank, dump in by_rank.items():
         _place(state, rank, dump, named[rank])
+    if not any(c.state == COMPLETED for dump in by_rank.values() for c in dump.collectives):
+        state.overrun.clear()  # a recorder can be asked for what is active only: nothing is lost
     paired = {c.key for works in state.open.values() for c in works if c.peer is not None}
     for rank, dump in by_rank.items():
         for told in dump.groups:

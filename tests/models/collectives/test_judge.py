@@ -171,6 +171,15 @@ def test_a_ring_that_lost_what_its_rank_waits_for_shows_no_dead_network() -> Non
     assert "no longer hold" not in told.why[0]
 
 
+def test_dumps_of_what_is_active_only_have_lost_nothing() -> None:
+    """A recorder can leave out what is complete: its counters alone tell who is through."""
+    counted = group(FOUR, last_enqueued=7, last_completed=7)
+    through = [dump(rank, groups=[counted]) for rank in (0, 1, 3)]
+    waiting = dump(2, work(7), groups=[group(FOUR, last_enqueued=7, last_completed=6)])
+    found = judged(*through, waiting)
+    assert (found.pattern, found.culprits) == (Pattern.LEFT_BEHIND, (2,))
+
+
 def test_all_started_names_nobody() -> None:
     found = judged(*(at(rank) for rank in FOUR))
     assert (found.pattern, found.culprits, found.suspects) == (Pattern.ALL_STARTED, (), ())

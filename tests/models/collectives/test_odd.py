@@ -45,7 +45,7 @@ def test_who_called_more_did_so_with_a_peer_that_may_have_been_first() -> None:
 
 
 def test_of_two_that_are_odd_together_the_first_to_wait_is_named() -> None:
-    late = work(4, enqueued_time=START + 90 * SECOND)
+    late = work(4, enqueued_time=START + 4 * SECOND + SECOND // 2)
     odd = [stage(2, 5, late), stage(3, 5)]
     found = judged(*odd, *(stage(rank, 3) for rank in WORLD if rank not in {1, 2, 3}))
     assert (found.pattern, found.culprits, found.suspects) == (Pattern.ODD_ONE_OUT, (3,), (2, 3))
