@@ -185,6 +185,8 @@ def _build(by_rank: dict[int, RankDump]) -> State:
         _place(state, rank, dump, named[rank])
     if not any(c.state == COMPLETED for dump in by_rank.values() for c in dump.collectives):
         state.overrun.clear()  # a recorder can be asked for what is active only: nothing is lost
+    peers = {w.peer for works in state.open.values() for w in works if w.peer is not None}
+    state.world |= {peer for peer in peers if peer >= 0}
     paired = {c.key for works in state.open.values() for c in works if c.peer is not None}
     for rank, dump in by_rank.items():
         for told in dump.groups:
@@ -266,9 +268,9 @@ def _peer(collective: Collective, group: Group) -> tuple[int, bool]:
         return -1, False
     place = int(found["peer"])
     ranks = group.ranks
-    return (ranks[place] if place < len(ranks) else place if not ranks else -1), found[
-        "verb"
-    ] == "send"
+    of_all = not ranks and group.description == DEFAULT_GROUP  # there a place is a rank
+    peer = ranks[place] if place < len(ranks) else place if of_all else -1
+    return peer, found["verb"] == "send"
 
 
 def _count(state: State, key: GroupKey, rank: int, told: ProcessGroup, *, has_pairs: bool) -> None:

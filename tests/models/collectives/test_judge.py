@@ -368,3 +368,14 @@ def test_groups_of_one_name_are_told_apart_by_their_ranks() -> None:
 def test_the_order_of_the_dumps_does_not_matter() -> None:
     dumps = [at(0), at(1, operation="nccl:broadcast"), at(2), dump(3, *DONE)]
     assert len({judge(order) for order in itertools.permutations(dumps)}) == 1
+
+
+def test_a_place_in_a_group_that_names_no_ranks_is_no_rank_but_in_that_of_everybody() -> None:
+    def sends(description: str) -> CollectiveFinding | None:
+        unnamed = group([], description=description)
+        return judge([dump(rank, pair(1, f"send {rank}->2"), groups=[unnamed]) for rank in (0, 1)])
+
+    assert sends("x") is None
+    everybody = sends("default_pg")
+    assert everybody is not None
+    assert everybody.culprits == (2,)
