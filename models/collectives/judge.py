@@ -2,8 +2,9 @@
 
 In the order of judgement: ranks that called another collective than the others; ranks on which a
 collective is open that is over for its other ranks; ranks that did not come and wait for nobody;
-ranks on which a kernel never started; circles; ranks that came late. Where all came and nothing
-tells one from another, nobody is named. A rank without a dump is named when only that is left.
+ranks on which a kernel never started; circles; ranks that came late; who is the odd one out among
+those in its place. Where all came and nothing tells one from another, nobody is named. A rank
+without a dump is named when only that is left.
 """
 
 from __future__ import annotations
