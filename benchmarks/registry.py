@@ -78,6 +78,15 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.diagnose_speed",
     ),
     Bench(
+        "scan",
+        "4 GB of healthy log scanned for signatures, beside ripgrep with the same patterns; and "
+        "the candidates per megabyte of recorded healthy logs",
+        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/, or none (4 GB of disk; "
+        "ripgrep for the comparison)",
+        "relume.benchmarks.scan.bench",
+        has_quick=True,
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",

@@ -42,7 +42,7 @@ class AttemptAnalysis:
         *,
         scanner: Scanner,
     ) -> None:
-        self._engine, self._plan, self._matcher, catalogue = scanner
+        self._rules, self._steps, self._plan, self._matcher, catalogue = scanner
         self._raised = catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
@@ -61,10 +61,13 @@ class AttemptAnalysis:
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)
-        for start, end, patterns in self._engine.scan(data):
-            self._take_raised(raised, block, parser, start)
-            text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
-            line = parse(text, block.line_at(start), block.byte_offset_at(start))
+        read = -1
+        for start, end, patterns in sorted(self._rules.scan(data) + self._steps.scan(data)):
+            if start != read:  # else both scans found this line
+                self._take_raised(raised, block, parser, start)
+                text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
+                line = parse(text, block.line_at(start), block.byte_offset_at(start))
+                read = start
             if self._take(line, patterns):
                 for place in self._tracebacks.follow(block, end + 1, parser, line):
                     heapq.heappush(raised, place)
