@@ -92,9 +92,9 @@ class Clock:
             if minute is None:
                 return None
             # A leap second counts as the second before it.
-            time = (minute + min(int(found[2]), 59)) * SECOND_MICROS + _micros(found[3])
-            self._last_full = time if remember else self._last_full
-            return time
+            plain = (minute + min(int(found[2]), 59)) * SECOND_MICROS + _micros(found[3])
+            self._last_full = plain if remember else self._last_full
+            return plain
         if found := _EPOCH.fullmatch(text):
             return int(found[1]) * SECOND_MICROS + _micros(found[2])
         for form in FORMS:
