@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relume.ingest.skips import SkipCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BLOCK_BYTES = 1 << 20
 """Size of a block: large enough that the cost of starting a scan vanishes."""
@@ -89,6 +93,11 @@ class Block:
         self._seek(offset)
         return self.first_line + self._index
 
+    def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """0-based physical lines that hold bytes `offsets` of `data`."""
+        ends = np.flatnonzero(np.frombuffer(self._marked, np.uint8) == _LF)
+        return self.first_line + np.searchsorted(ends, offsets)
+
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
         self._seek(offset)
@@ -134,6 +143,10 @@ class BlockPiece(Block):
     def line_at(self, offset: int) -> int:
         """0-based physical line that holds byte `offset` of `data`."""
         return self._whole.line_at(self._before + offset)
+
+    def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """0-based physical lines that hold bytes `offsets` of `data`."""
+        return self._whole.lines_at(self._before + offsets)
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""

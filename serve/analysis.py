@@ -6,21 +6,25 @@ import copy
 import heapq
 from collections.abc import Sequence
 
+import numpy as np
+
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
 from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
+from relume.features.progress.run import Run
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
-from relume.models.diagnosis.episode import SchedulerFacts
+from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, SchedulerFacts
 from relume.models.diagnosis.places import read_place
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.hit import Hit
 from relume.serve.scanplan import Located, Scanner
+from relume.serve.steps.finder import StepFinder
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
 from relume.verdict import Verdict
@@ -42,7 +46,8 @@ class AttemptAnalysis:
         *,
         scanner: Scanner,
     ) -> None:
-        self._rules, self._steps, self._plan, self._matcher, catalogue = scanner
+        self._rules, engine, self._plan, self._matcher, catalogue = scanner
+        self._finder = StepFinder(engine, self._plan)
         self._raised = catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
@@ -61,16 +66,20 @@ class AttemptAnalysis:
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)
-        read = -1
-        for start, end, patterns in sorted(self._rules.scan(data) + self._steps.scan(data)):
+        steps, read = self._finder.find(block, parser), -1
+        for start, end, patterns in sorted(self._rules.scan(data) + steps.candidates):
             if start != read:  # else both scans found this line
                 self._take_raised(raised, block, parser, start)
-                text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
+                raw = data[start : min(end, start + MAX_TEXT)]
+                text = raw.decode("utf-8", "replace")
                 line = parse(text, block.line_at(start), block.byte_offset_at(start))
                 read = start
-            if self._take(line, patterns):
+            if patterns[-1] >= self._plan.steps_from:
+                self._take_run(steps.before(start), parser)
+            if self._take(line, patterns, raw, parser):
                 for place in self._tracebacks.follow(block, end + 1, parser, line):
                     heapq.heappush(raised, place)
+        self._take_run(steps.before(len(data)), parser)
         self._take_raised(raised, block, parser, len(data))
         self._tails.add(block, parser)
 
@@ -133,7 +142,7 @@ class AttemptAnalysis:
                 tracker.note_work(work)
         return tracker
 
-    def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
+    def _take(self, line: LogLine, patterns: Sequence[int], raw: bytes, parser: LineParser) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
         located = self._plan.split(patterns)
         begins_traceback = False
@@ -145,7 +154,9 @@ class AttemptAnalysis:
                 self._episode.add_hit(hit)
                 begins_traceback = begins_traceback or hit.signature.id == TRACEBACK_RULE
         if located.progress or located.user_progress:
-            self._take_progress(line, located)
+            is_step = self._take_progress(line, located)
+            if is_step and not (located.markers or located.user_progress):
+                self._finder.see(raw, parser)
         if located.markers:
             self._take_marker(line, located.markers)
         if located.places:
@@ -167,12 +178,33 @@ class AttemptAnalysis:
             if self._raised is not None:
                 self._episode.add_hit(Hit(self._raised, line, {}))
 
-    def _take_progress(self, line: LogLine, located: Located) -> None:
+    def _take_run(self, run: Run | None, parser: LineParser) -> None:
+        """Take step lines of known forms, as one by one."""
+        if run is None:
+            return
+        new = np.flatnonzero(self._tracker.add_run(run))
+        timed = new[run.timed[new]]
+        if new.size:
+            self.new_steps += len(new)
+            self._note_reached(int(run.steps[new[0]]), int(run.steps[new].max()))
+        if timed.size:
+            self._episode.note_time(int(run.times[timed].max()))
+        for at in sorted({*new[-ADVANCES_TO_RECOVER:], *timed[-ADVANCES_TO_RECOVER:]}):
+            self._episode.note_advance(self._line_of(run, at, parser))
+        if run.timed.any():  # later clocks without a year go by the last one that has it
+            self._line_of(run, np.flatnonzero(run.timed)[-1], parser)
+
+    def _line_of(self, run: Run, at: int, parser: LineParser) -> LogLine:
+        """Parse one line of a run, in the order of the log."""
+        return parser.parse(run.text(at).decode("utf-8", "replace"), int(run.lines[at]), 0)
+
+    def _take_progress(self, line: LogLine, located: Located) -> bool:
+        """Take a line that may be a step; return whether it is one."""
         forms = (self._plan.user_formats[i] for i in located.user_progress)
         read = (point for form in forms if (point := form.parse(line.text)) is not None)
         point = next(read, None) or parse_located(line.message, located.progress)
         if point is None:
-            return
+            return False
         advanced = self._tracker.add_point(
             point,
             line=line.line,
@@ -182,13 +214,14 @@ class AttemptAnalysis:
         )
         if advanced:
             self._episode.note_advance(line)
-            self._note_step(point.step)
+            self.new_steps += 1
+            if point.step is not None:
+                self._note_reached(point.step, point.step)
+        return True
 
-    def _note_step(self, step: int | None) -> None:
-        self.new_steps += 1
-        if step is not None:
-            self.first_step = step if self.first_step is None else self.first_step
-            self.last_step = step if self.last_step is None else max(self.last_step, step)
+    def _note_reached(self, first: int, last: int) -> None:
+        self.first_step = first if self.first_step is None else self.first_step
+        self.last_step = last if self.last_step is None else max(self.last_step, last)
 
     def _take_marker(self, line: LogLine, patterns: Sequence[int]) -> None:
         marker = marker_located(line.message, patterns)

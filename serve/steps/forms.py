@@ -1,0 +1,185 @@
+"""The known forms of one log's step lines, and the numbers of many lines at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relume.features.progress.run import Integers, ReadLine, Wording
+from relume.serve.steps.learning import Digit, Form, Read, Said, learn, worth
+
+LEARN_AFTER = 12
+"""Lines of one form that are read one by one before it is tried out: that takes as long."""
+MAX_FORMS = 4096
+"""Forms of one log that are known; lines of others are read one by one."""
+MAX_SEEN = 16_384
+"""Forms of which it is counted how often they came."""
+MAX_WORDINGS = 4096
+"""What lines of known forms say; logs that say still more are read one by one."""
+UNKNOWN = -1
+BLANK = bytes.maketrans(b"123456789", b"000000000")
+"""Blanks out digits, but for how many there are."""
+_ZERO = ord("0")
+_LIMITS = 3
+_NO_LIMIT = (0, 0, 1 << 16)
+Codes = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What lines say, in columns; `which` is `UNKNOWN` for those that nothing is known of."""
+
+    which: Integers
+    steps: Integers
+    times: Integers
+    elapsed: NDArray[np.float64]
+
+
+class Forms:
+    """Learns the forms of one log's step lines, and reads lines by them.
+
+    Parameters
+    ----------
+    read
+        Reads one line.
+    reader
+        Returns how lines are read anew that were found to say the same as this one.
+
+    Attributes
+    ----------
+    wordings, timed
+        What lines of known forms say, by number, and whether they have a clock.
+    """
+
+    def __init__(self, read: Read, reader: Callable[[Said], ReadLine]) -> None:
+        self._read, self._reader = read, reader
+        self._by_blank: dict[bytes, int] = {}
+        self._seen: dict[bytes, int] = {}
+        self._forms: list[Form] = []
+        self._known: dict[tuple[int, bytes], int] = {}
+        self._columns: _Columns | None = None
+        self._bases = np.zeros(0, np.int64)
+        self.wordings: list[Wording] = []
+        self.timed = np.zeros(0, np.bool_)
+
+    def see(self, text: bytes) -> None:
+        """Take a step line that was read by itself."""
+        blank = text.translate(BLANK)
+        number = self._by_blank.get(blank)
+        if number is None:
+            seen = self._seen[blank] = self._seen.get(blank, 0) + 1
+            if len(self._seen) > MAX_SEEN:
+                self._seen.clear()
+            if seen < LEARN_AFTER or len(self._forms) >= MAX_FORMS:
+                return
+            self._seen.pop(blank, None)
+            number = self._by_blank[blank] = self._add_form(text)
+        if number != UNKNOWN and len(self.wordings) < MAX_WORDINGS:
+            self._add_wording(number, text)
+
+    def find(self, codes: Codes, starts: Integers, blanks: Sequence[bytes]) -> Numbers:
+        """Read those of the lines that are known; `blanks` are they without their digits."""
+        get = self._by_blank.get
+        forms = np.fromiter((get(blank, UNKNOWN) for blank in blanks), np.int64, len(blanks))
+        known = np.flatnonzero(forms >= 0)
+        found = Numbers(
+            np.full(len(blanks), UNKNOWN),
+            np.zeros(len(blanks), np.int64),
+            np.zeros(len(blanks), np.int64),
+            np.zeros(len(blanks), np.float64),
+        )
+        if not known.size:
+            return found
+        columns, at, forms = self._made_columns(), starts[known], forms[known]
+        which = self._which(columns, codes, at, forms)
+        which[~columns.is_clock(codes, at, forms)] = UNKNOWN
+        found.which[known] = which
+        found.steps[known] = columns.steps.add_up(codes, at, forms)
+        found.times[known] = columns.times.add_up(codes, at, forms)
+        said = found.which != UNKNOWN
+        found.times[said] += self._bases[found.which[said]]
+        found.elapsed[known] = columns.elapsed.add_up(codes, at, forms)
+        return found
+
+    def _add_form(self, text: bytes) -> int:
+        form = learn(text, self._read)
+        if form is None or len(form.limits) > _LIMITS:
+            return UNKNOWN
+        self._forms.append(form)
+        self._columns = None
+        return len(self._forms) - 1
+
+    def _add_wording(self, number: int, text: bytes) -> None:
+        form, said = self._forms[number], self._read(text)
+        key = number, bytes(text[place] for place in form.fixed)
+        if said is None or key in self._known:
+            return
+        self._known[key] = len(self.wordings)
+        base, is_timed = (said.time or 0) - worth(form.times, text), said.time is not None
+        self._bases = np.append(self._bases, base)
+        self.timed = np.append(self.timed, is_timed)
+        self.wordings.append(Wording(said.point, said.rank, is_timed, self._reader(said)))
+
+    def _made_columns(self) -> _Columns:
+        if self._columns is None:
+            self._columns = _Columns(self._forms)
+        return self._columns
+
+    def _which(
+        self, columns: _Columns, codes: Codes, starts: Integers, forms: Integers
+    ) -> Integers:
+        """Return what each line says: lines that agree in their fixed digits say the same."""
+        rows = columns.fixed.codes(codes, starts, forms)
+        differs = (rows[1:] != rows[:-1]).any(axis=1) | (forms[1:] != forms[:-1])
+        heads = np.concatenate(([0], np.flatnonzero(differs) + 1))
+        lengths = np.diff(heads, append=len(forms))
+        fixed, get = rows[heads], self._known.get
+        which = [
+            get((form, row[: len(self._forms[form].fixed)].tobytes()), UNKNOWN)
+            for form, row in zip(forms[heads].tolist(), fixed, strict=True)
+        ]
+        return np.repeat(np.array(which, np.int64), lengths)
+
+
+class _Columns:
+    """The places of all forms as tables."""
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self.steps = _Table([form.steps for form in forms])
+        self.times = _Table([form.times for form in forms])
+        self.elapsed = _Table([form.elapsed for form in forms])
+        self.fixed = _Table([[Digit(place, 1) for place in form.fixed] for form in forms])
+        limits = [[*form.limits, *[_NO_LIMIT] * (_LIMITS - len(form.limits))] for form in forms]
+        self._limits = np.array(limits, np.int64)
+
+    def is_clock(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.bool_]:
+        """Whether no number of a line's clock is too large."""
+        limits = self._limits[forms]
+        digits = codes[starts[:, None, None] + limits[:, :, :2]].astype(np.int64) - _ZERO
+        below = digits[:, :, 0] * 10 + digits[:, :, 1] < limits[:, :, 2]
+        flags: NDArray[np.bool_] = np.all(below, axis=1)
+        return flags
+
+
+class _Table:
+    """Places and worths of digits, a row for each form, filled up with digits of no worth."""
+
+    def __init__(self, rows: Sequence[Sequence[Digit]]) -> None:
+        width = max(map(len, rows), default=0)
+        filled = [[*row, *[Digit(0, 0)] * (width - len(row))] for row in rows]
+        both = np.array(filled, np.int64).reshape(len(rows), width, 2)
+        self._places, self._worths = both[:, :, 0].copy(), both[:, :, 1].copy()
+
+    def codes(self, codes: Codes, starts: Integers, forms: Integers) -> Codes:
+        """Return the digits of each line, as they are written; zero bytes where there is none."""
+        digits: Codes = codes[starts[:, None] + self._places[forms]]
+        return digits * (self._worths[forms] > 0)
+
+    def add_up(self, codes: Codes, starts: Integers, forms: Integers) -> Integers:
+        """Return what the digits of each line add up to."""
+        digits = codes[starts[:, None] + self._places[forms]].astype(np.int64) - _ZERO
+        total: Integers = (digits * self._worths[forms]).sum(axis=1)
+        return total
