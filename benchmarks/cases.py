@@ -9,14 +9,17 @@ from typing import Any
 from relume import __version__
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.corpora.failure_cases import Case
+from relume.benchmarks.log_baselines import BASELINES, Guess
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scoring import Score, Tally, score
 from relume.models.scoring.answers import expected_calibration_error
+from relume.models.scoring.document import calibration
 from relume.records import case_record
-from relume.serve.offline import Analyzer
+from relume.serve.offline import CASE_FILE, Analyzer
+from relume.verdict import Domain, Kind
 
 PERTURBED_WITHIN = 0.03
 _BARS = {
@@ -28,6 +31,7 @@ _BARS = {
     "culprit_named_wrongly": Bar("<=", 1),
     "culprit_named_without_label_share": Bar("<=", 0.05),
     "exclusions_on_workload": Bar("==", 0),
+    "expected_calibration_error": Bar("<=", 0.07),
 }
 
 
@@ -46,7 +50,7 @@ def run(data: Path | None) -> BenchResult:
     )
     originals = {case.id: case for case in corpus.cases}
     paired = [_pass(analyzer, [originals[copy.id] for copy in made]) for made in copies.values()]
-    measures = _measures(plain)
+    measures = _measures(plain) | _baselines(corpus.cases)
     bars = dict(_BARS)
     for name, value in _drops(paired, perturbed.values()).items():
         measures[name] = value
@@ -90,6 +94,29 @@ def _measures(plain: Score) -> dict[str, Measure]:
     }
 
 
+def _baselines(cases: Sequence[Case]) -> dict[str, Measure]:
+    """What a person with `grep` gets right of the same cases."""
+    measures: dict[str, Measure] = {}
+    for name, guess_of in BASELINES.items():
+        verdicts = {case.id: _guessed(guess_of({CASE_FILE: case.text})) for case in cases}
+        guessed = score(cases, verdicts)
+        measures[f"{name}_root_line"] = guessed.root_line.interval()
+        measures[f"{name}_culprit"] = guessed.culprit.interval()
+    return measures
+
+
+def _guessed(guess: Guess) -> dict[str, Any]:
+    """A guess in the form of a verdict; it says nothing of kinds and domains."""
+    return {
+        "kind": Kind.UNKNOWN.value,
+        "domain": Domain.UNKNOWN.value,
+        "root_cause_line": guess.line,
+        "culprit": {"node": guess.node, "rank": guess.rank},
+        "exclude_nodes": [],
+        "confidence": 0.0,
+    }
+
+
 def _drops(originals: Collection[Score], copies: Collection[Score]) -> dict[str, float]:
     """How far each share falls from the originals of the copies to the copies, all pooled."""
     return {
@@ -114,6 +141,7 @@ def _notes(plain: Score, perturbed: dict[str, Score]) -> dict[str, Any]:
             "benign": plain.benign_called_failure,
             "culprit_without_label": plain.culprit_unlabelled,
         },
+        "calibration": calibration(plain.confidence),
         "perturbed_kind": {
             name: {"right": s.kind.right, "of": s.kind.total, "wrong": s.kind.wrong}
             for name, s in perturbed.items()

@@ -87,6 +87,21 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "error-heavy",
+        "generated error lines that no rule knows: templates mined and lines diagnosed per "
+        "CPU-second",
+        "none",
+        "relume.benchmarks.error_heavy",
+        has_quick=True,
+    ),
+    Bench(
+        "unmatched",
+        "recorded failures without a rule, and whether the lines that are shown of such failures "
+        "hold the labelled one",
+        "folder with failure-cases/, m4-logs/, loghub/ and mlperf-training-v2.1/",
+        "relume.benchmarks.unmatched",
+    ),
+    Bench(
         "ingest",
         "a generated recording of 10 M lines into a lake: speed and memory; and a small one over "
         "50 kills: no torn segment, no lost or doubled row",
@@ -104,10 +119,41 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "dumps",
+        "who holds up a hung job by its collective dumps: twelve made-up families of hangs, with "
+        "all dumps and with a fifth missing; recorded runs apart; 1,024 ranks",
+        "folder with flight-recorder/",
+        "relume.benchmarks.dumps.bench",
+        has_quick=True,
+    ),
+    Bench(
         "demo",
         "verdicts on the project's own generated corpus (simulated, never pooled with recorded)",
         "none",
         "relume.benchmarks.demo.bench",
+    ),
+    Bench(
+        "episodes",
+        "root line and culprit in generated failures of 8 to 1,024 ranks, half of them in forms "
+        "that no rule was written against (simulated)",
+        "none",
+        "relume.benchmarks.episodes.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "calibration",
+        "how far confidence can be believed, by tables that had not seen the attempt; recorded and "
+        "simulated apart",
+        "folder with failure-cases/ (takes some minutes)",
+        "relume.benchmarks.calibration.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "forged",
+        "jobs that print made-up lines of Slurm, kernels and other nodes: none accuses anybody",
+        "none",
+        "relume.benchmarks.hostile.forged",
+        has_quick=True,
     ),
     Bench(
         "loop",

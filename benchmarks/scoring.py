@@ -71,7 +71,7 @@ def score(cases: Iterable[Case], verdicts: Mapping[str, Mapping[str, Any]]) -> S
     for case in cases:
         verdict = verdicts[case.id]
         right = kind_is_right(case, verdict["kind"])
-        if right or not _is_undecided(case):  # an excerpt without a clock can't be missed
+        if right or not is_undecided(case):  # an excerpt without a clock can't be missed
             result.kind.add(case.id, right=right)
             result.confidence.append((float(verdict["confidence"]), right))
         _score_benign(result, case, verdict)
@@ -89,7 +89,7 @@ def kind_is_right(case: Case, kind: str) -> bool:
     return other in case.accept_kind and any(WATCHDOG.search(line) for line in case.text)
 
 
-def _is_undecided(case: Case) -> bool:
+def is_undecided(case: Case) -> bool:
     """Whether the text ends before it shows if anything failed: benign stands beside a failure."""
     return "benign" in case.accept_kind and bool(case.accept_kind & _FAILURES)
 
@@ -106,7 +106,7 @@ def _score_benign(result: Score, case: Case, verdict: Mapping[str, Any]) -> None
 
 
 def _score_root(result: Score, case: Case, verdict: Mapping[str, Any]) -> None:
-    if case.root_line is not None and case.accept_line and not _is_undecided(case):
+    if case.root_line is not None and case.accept_line and not is_undecided(case):
         result.root_line.add(case.id, right=verdict["root_cause_line"] in case.accept_line)
 
 

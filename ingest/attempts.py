@@ -2,6 +2,7 @@
 
 What a file is (job log, kernel log, controller log, accounting rows, dump) is told by its content,
 not by its name. Names only keep out what is no log: hidden files, source code, documents.
+Dumps are no logs: they stand apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from relume.errors import InputError
-from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, is_dump
+from relume.ingest.dumps.forms import dump_form
+from relume.ingest.forms import JOB, KERNEL, SACCT, SLURMCTLD, form_of, form_of_file
 from relume.ingest.opening import (
     STDIN,
     is_binary,
@@ -35,7 +37,10 @@ NO_LOGS = frozenset(_SOURCES | _SCRIPTS | _DOCUMENTS)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One readable file; `form` is what `relume.ingest.forms.form_of` tells."""
+    """One readable file; `form` is what `relume.ingest.forms.form_of` tells.
+
+    Of a dump it is what `relume.ingest.dumps.forms.dump_form` tells.
+    """
 
     path: Path | str
     form: str
@@ -53,11 +58,12 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInput:
-    """The files of one attempt, job logs first, and what was left out of a folder."""
+    """The files of one attempt, job logs first, its dumps, and what was left out of a folder."""
 
     name: str
     files: tuple[SourceFile, ...]
     skipped: SkipCounts = field(default_factory=SkipCounts)
+    dumps: tuple[SourceFile, ...] = ()
 
 
 def find_attempts(paths: Sequence[Path | str]) -> list[AttemptInput]:
@@ -94,7 +100,19 @@ def _attempt(path: Path | str) -> AttemptInput:
             expected="a log file, a folder, or - for standard input",
             hint="check the path",
         ) from error
-    return _folder(path) if is_folder else AttemptInput(str(path), (_named_file(path),))
+    return _folder(path) if is_folder else _named(path)
+
+
+def _named(path: Path) -> AttemptInput:
+    """Return a file that was named as an attempt: a log, or a dump."""
+    if is_special(path):
+        return AttemptInput(str(path), (_named_file(path),))
+    start = probe(path)
+    form = dump_form(start)
+    if form is not None:
+        return AttemptInput(str(path), (), dumps=(SourceFile(path, form),))
+    _check_text(start, str(path))
+    return AttemptInput(str(path), (SourceFile(path, form_of_file(path.name, start)),))
 
 
 def _stdin_form() -> str:
@@ -106,24 +124,13 @@ def _stdin_form() -> str:
 
 
 def _named_file(path: Path) -> SourceFile:
-    if is_special(path):
-        refuse_special(path)
-        return SourceFile(path, JOB)  # a process substitution: it can be read only once
-    start = probe(path)
-    _check_text(start, str(path))
-    return SourceFile(path, form_of(start))
+    refuse_special(path)
+    return SourceFile(path, JOB)  # a process substitution: it can be read only once
 
 
 def _check_text(start: bytes, name: str) -> None:
     if not start:
         raise InputError(f"the log {name} is empty", expected="at least one line of text")
-    if is_dump(start):
-        raise InputError(
-            f"cannot read {name} as a log",
-            found="a collective dump, which is not read yet",
-            expected="text",
-            hint="name the job's output file",
-        )
     if is_binary(start):
         raise InputError(
             f"cannot read {name} as a log",
@@ -135,12 +142,14 @@ def _check_text(start: bytes, name: str) -> None:
 
 def _folder(folder: Path) -> AttemptInput:
     skipped = SkipCounts()
-    files = [
-        SourceFile(path, form)
+    found = [
+        (SourceFile(path, form), is_dump)
         for path in _members(folder, skipped)
-        if (form := _form(path, skipped)) is not None
+        for form, is_dump in _forms(path, skipped)
     ]
-    if not files:
+    files = [file for file, is_dump in found if not is_dump]
+    dumps = [file for file, is_dump in found if is_dump]
+    if not found:
         raise InputError(
             f"no log in {folder}",
             found=str(skipped) or "no readable file",
@@ -148,7 +157,7 @@ def _folder(folder: Path) -> AttemptInput:
             hint="name the folder that holds the job's output",
         )
     files.sort(key=lambda file: (file.form != JOB, str(file.path)))
-    return AttemptInput(str(folder), tuple(files), skipped)
+    return AttemptInput(str(folder), tuple(files), skipped, tuple(dumps))
 
 
 def _members(folder: Path, skipped: SkipCounts) -> Iterator[Path]:
@@ -194,18 +203,19 @@ def _leads_inside(link: Path, root: Path) -> bool:
         return False  # leads nowhere, or round in circles
 
 
-def _form(path: Path, skipped: SkipCounts) -> str | None:
-    """What a file of a folder is; null when it is left out, and counted."""
+def _forms(path: Path, skipped: SkipCounts) -> Iterator[tuple[str, bool]]:
+    """What a file of a folder is, and whether a dump; nothing when it is left out, and counted."""
     try:
         reason = _outer_reason(path)
         start = b"" if reason else probe(path)
     except (OSError, InputError):
         reason, start = "unreadable", b""
-    reason = reason or content_reason(start)
+    dump = None if reason else dump_form(start)
+    reason = reason or (None if dump else content_reason(start))
     if reason is None:
-        return form_of(start)
-    skipped.add(reason, file=path)
-    return None
+        yield (dump, True) if dump else (form_of_file(path.name, start), False)
+    else:
+        skipped.add(reason, file=path)
 
 
 def _outer_reason(path: Path) -> str | None:
@@ -220,8 +230,8 @@ def content_reason(start: bytes) -> str | None:
     """Return why a file with these first bytes is no log, null when it is one."""
     if not start:
         return "empty"
-    if is_dump(start):
-        return "dump_not_read_yet"
+    if dump_form(start) is not None:
+        return "dump"
     return "binary" if is_binary(start) else None
 
 

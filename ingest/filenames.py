@@ -19,7 +19,7 @@ _KERNEL_WORDS = r"(?:dmesg|kern(?:el)?|kmsg|syslog|messages|journal(?:ctl)?|xid)
 _KERNEL_FIRST = re.compile(rf"{_KERNEL_WORDS}[._-](?P<node>.+)", re.IGNORECASE)
 _KERNEL_LAST = re.compile(rf"(?P<node>.+)[._-]{_KERNEL_WORDS}", re.IGNORECASE)
 _KERNEL_ONLY = re.compile(_KERNEL_WORDS, re.IGNORECASE)
-_SUFFIXES = re.compile(r"(?:\.(?:log|txt|out|err|gz|zst|\d))+$")
+_SUFFIXES = re.compile(r"(?:\.(?:log|txt|out|err|json|jsonl|ndjson|gz|zst|\d))+$")
 _HOST = re.compile(r"(?=.*\d)[a-z][a-z0-9-]*(?:\.[a-z][\w-]*)*", re.IGNORECASE)
 _NO_HOST = re.compile(
     r"(?:attempt|data|date|day|exp|job|logs?|part|rank|restart|run|slurm|task|test|trial|try|v"

@@ -8,6 +8,7 @@ from itertools import islice
 from relume.ingest.accounting.read import is_sacct
 from relume.ingest.nodes.documents import is_nodes
 from relume.ingest.nodes.sinfo import is_node_history, is_sinfo
+from relume.slurm.paths import is_job_output
 
 JOB = "stdout"
 KERNEL = "kernel"
@@ -24,7 +25,7 @@ _LINES_TOLD_BY = 200
 _MOSTLY = 0.5
 """Share of lines that decide what a file is: job logs quote kernel lines now and then."""
 _KERNEL_LINE = re.compile(
-    r"""(?:
+    r"""(?:(?=[A-Za-z._-]*\d)[A-Za-z][\w.-]{0,252}:\ )?(?: # by clush or pdsh
       \[\ {0,8}\d{1,9}\.\d{6}\]                                  # dmesg
     | \[\w{3}\ \w{3}\ {1,2}\d{1,2}\ \d\d:\d\d:\d\d\ \d{4}\]      # dmesg -T
     | \d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d\ [^:\n]{1,60}: # dmesg --time-format iso
@@ -38,15 +39,21 @@ _KERNEL_LINE = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
+# By a shipper: an object, key=value or labels, in which a key names the program.
+_PROGRAM = (
+    r"(?:[^{\n]{0,60}\{|[A-Za-z_][\w.@-]{0,60}=)[^\n]{0,4000}?(?i:\b_?(?:syslog_?)?(?:identifier"
+    r"|ident|app_?name|app|program|process|facility|transport|tag|source|service|unit|job))"
+    r"\"? ?[:=] ?\"?(?:%s)(?:\.service)?(?![\w-])"
+)
+_JOURNAL = r"\{[^\n]{0,4000}?\"__REALTIME_TIMESTAMP\" ?:"
+_SHIPPED_KERNEL = re.compile(f"{_PROGRAM % 'kernel|kern'}|{_JOURNAL}", re.ASCII)
+_SHIPPED_SLURMCTLD = re.compile(_PROGRAM % "slurmctld", re.ASCII)
 _LINE = re.compile(r"\S[^\r\n]*")
 _DAEMON_LINE = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?\] ", re.ASCII)
 _SLURM_WORD = re.compile(
     r"slurm(?:ctld|d|dbd)|JobI[dD]=|_slurm_rpc|StepId=|\] (?:sched|backfill|debug\d?|error): "
     r"|\] Nodes? \S+ (?:now|not) |setting DOWN|node_did_resp"
 )
-_DUMP_WORDS = (b"pg_config", b"collective_seq_id", b"nccl_version")
-"""Keys of PyTorch's flight recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp)."""
-_DUMP_WORDS_NEEDED = 2
 
 _NO_LOGS = (
     (is_sacct, SACCT),
@@ -79,17 +86,23 @@ def form_of(start: bytes) -> str:
         return KERNEL
     if _share(_DAEMON_LINE, lines) > _MOSTLY and _SLURM_WORD.search(text):
         return SLURMCTLD
+    for pattern, form in ((_SHIPPED_KERNEL, KERNEL), (_SHIPPED_SLURMCTLD, SLURMCTLD)):
+        if _share(pattern, lines) > _MOSTLY:
+            return form
     return JOB
 
 
-def is_dump(start: bytes) -> bool:
-    r"""Whether the first bytes are a collective dump, pickled or as JSON.
+def form_of_file(name: str, start: bytes) -> str:
+    r"""Tell what a file is by its name and its first bytes.
 
-    >>> is_dump(b'{"version": "2.9", "pg_config": {}, "entries": [{"collective_seq_id": 1}]}')
-    True
+    What Slurm names the output of a job is that, whatever the job writes into it: else a job could
+    make up a kernel's log that accuses its nodes.
+
+    >>> form_of_file("slurm-7.out", b"[  12.345678] NVRM: Xid\n")
+    'stdout'
     """
-    is_object = start[:1] == b"{" or start.startswith((b"\x80\x02", b"\x80\x04"))
-    return is_object and sum(word in start for word in _DUMP_WORDS) >= _DUMP_WORDS_NEEDED
+    form = form_of(start)
+    return JOB if form in {KERNEL, SLURMCTLD} and is_job_output(name) else form
 
 
 def _share(pattern: re.Pattern[str], lines: list[str]) -> float:

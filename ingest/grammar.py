@@ -26,8 +26,12 @@ _WORDS = {
     "SYSLOG": r"(?P<clock>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}\d{1,2} "
     rf"(?:\d{{4}} )?{_TIME}(?:\.\d{{1,9}})?)",
     "US": rf"(?P<clock>\d\d/\d\d/(?:\d{{4}}|\d\d) {_TIME})",
+    "EUROPEAN": rf"(?P<clock>\d\d\.\d\d\.\d{{4}} {_TIME}{_FRACTION})",
     "DAY": rf"(?P<clock>\d\d[-/]\d\d {_TIME}{_FRACTION})",
     "EPOCH": r"(?P<clock>1\d{9}\.\d{1,9})",
+    "WORD": r"[!-~]{1,128}",
+    "DATA": r"(?:-|(?:\[[^\]\n]{1,200}\]){1,4})",
+    "WEEKDAY": r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)",
     "TIME": rf"{_TIME}{_FRACTION}",
     "LEVEL": r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE)",
     "NODE": r"(?P<node>[A-Za-z0-9][\w.-]{0,252}+)",
@@ -46,12 +50,18 @@ _WORDS = {
     "CODE": r"[\w./<>-]{1,200}\.(?:py|cc|cpp|cu|cuh|c|h|go|rs):\d{1,6}(?::[\w<>.]{1,80}+)?",
     "NAME": r"[A-Za-z_][\w.<>-]{0,120}+",
     "PID": r"\d{1,10}",
+    "BOUND_RANK": r"(?:(?:global_)?rank=(?P<rank>\d{1,7}) \| )",
+    "RANK_WORD": r"(?i:rank|rang|rango|process|proc)",
     "RANK": r"\d{1,7}",
 }
 
 # --- what may stand anywhere before a message ---
 
-LABEL = (r"(?P<task>\d{1,6}):(?: |(?=[^\d\s])|$)",)  # srun --label; not the hour of a clock
+LABEL = (
+    r"(?P<task>\d{1,6}):(?: |(?=[^\d\s])|$)",  # srun --label; not the hour of a clock
+    r"\d{4,10}\.\d{1,4} {NODE} task {1,5}(?P<task>\d{1,6}) \| ?",  # step, host and task
+)
+BRACKETED_LABEL = (r"\[(?P<task>\d{1,6})\]: ",)
 BRACKETED = (
     r"\[rank ?[:=]? ?(?P<rank>{RANK})(?:/\d{1,7})?\]:? ?",  # torch, Lightning, OLMo
     r"\[(?:Rank|RANK) ?[:=]? ?(?P<group_rank>{RANK})(?:/\d{1,7})?\]:? ?",
@@ -71,6 +81,12 @@ BRACKETED = (
     r"\[{LEVEL}[ |,:]{1,6}{SOURCE}\]:? ?",
     r"\[{CODE}\]:? ?",
     r"\[(?:PID|pid|TID|tid)[ :=]{1,2}{PID}\] ?",
+    r"\[r(?P<rank>{RANK})(?:/\d{1,7})?\]:? ?",
+    r"\[(?P<rank>{RANK})\]<std(?:out|err)>: ?",  # Horovod
+    r"\[{NODE}:gpu(?P<local_rank>\d{1,2})\] ?",
+    r"\[pod/(?:[\w.]{1,60}-){0,20}(?:worker|trainer)-(?P<group_rank>{RANK})(?:/[\w.-]{1,63})?\] ?",
+    r"\[pod/[\w.-]{1,253}(?:/[\w.-]{1,63})?\] ?",  # kubectl logs --prefix
+    r"\[process(?:_index)?[=: ](?P<rank>{RANK})\]:? ?",  # JAX
     r"\[titan\] ?",
     r"\[{TIME}\]:? ?",  # a time of day alone is no clock
     r"\[{HOSTLIKE}\] (?=\d{4}-)",  # ESPnet
@@ -81,6 +97,7 @@ NUMERIC = (
     r"{ISO}[ \t]{1,4}{NODE}:(?P<local_rank>{RANK})[ \t]{1,4}{NAME}:\d{1,6}[ \t]{1,4}{LEVEL}\s{1,8}",
     r"{ISO}:?[ \t]{0,3}",
     r"{US},?[ \t]{0,3}",
+    r"{EUROPEAN},?[ \t]{0,3}",
     r"{DAY}(?=[ \t])[ \t]{1,3}",
     r"{TIME}[ \t]{1,4}",
     r"{EPOCH}[ :]{1,3}",
@@ -100,11 +117,21 @@ WORDED = (
     r"(?:kern|user|daemon|syslog) {1,4}:[a-z]{3,6} {1,4}: ",  # dmesg -x
     r"kernel: ",
     r"{PLAIN_HOST}: ",
+    r"{HOSTLIKE}: (?=\[ {0,8}\d{1,9}\.\d{6}\] |\[{WEEKDAY} )",  # clush and pdsh of dmesg
+    r"{HOSTLIKE}/(?P<rank>{RANK})[>|] ?",
+    r"(?:worker|trainer|rank|proc|process)-(?P<group_rank>{RANK}) {1,8}\| ",
+    r"[a-z][a-z0-9-]{0,60}-\d{1,6} {1,8}\| ",  # docker compose
+    r"(?:global_)?rank=(?P<rank>{RANK})(?:/\d{1,7})?[ ,|:]{1,3}(?![\w.]{1,40}=)",
 )
 PARENTHESISED = (
+    r"\(r(?:ank)?[ :=]?(?P<rank>{RANK})(?:/\d{1,7})?\):? ?",
     r"\([^()\n]{1,100}?pid={PID}(?:, ?ip=(?P<node>[\d.]{7,15}+))?[^()\n]{0,60}+\) ?",  # Ray
 )
-ANGLED = (r"<\d{1,3}>(?:1 )?",)  # kernel and syslog priorities
+ANGLED = (
+    r"<\d{1,3}>1 (?:{ISO}|-) (?:{NODE}|-) {WORD} {WORD} {WORD} {DATA}(?: \ufeff?|$)",  # RFC 5424
+    r"<\d{1,3}>(?:1 )?",  # kernel and syslog priorities
+    r"<r(?:ank)?[ :=]?(?P<rank>{RANK})(?:/\d{1,7})?> ?",
+)
 
 # --- what loggers put between a clock and a message; elsewhere it may be the message itself ---
 
@@ -118,12 +145,16 @@ WORDED_AFTER_CLOCK = (
     r"{NAME} {LEVEL}: ",  # maskrcnn-benchmark
     r"{NAME}: (?:\[{LEVEL}\]|{LEVEL}:) ?",  # torchrun 2.1
     r"[EWIF] {CODE}\] ",  # TensorFlow, XLA
+    r"{RANK_WORD}[ #:=]{1,2}(?P<rank>{RANK})(?:/\d{1,7})? {0,2}(?:[|:]|-) {0,2}",
+    r"{RANK_WORD}[ #:=]{1,2}(?P<rank>{RANK})(?:/\d{1,7})? {1,3}(?={LEVEL}\b)",
     r"{CODE}\]? {1,4}",
     r"rank(?P<rank>{RANK})\[{PID}\]\[\w{1,40}\]: (?:{LEVEL}: )?(?:{NAME}: )?",  # Composer
 )
 PARENTHESISED_AFTER_CLOCK = (r"\([\w.]{1,60}+:\d{1,6}\) {LEVEL}: ?",)  # ESPnet
 DASHED_AFTER_CLOCK = (r"- (?:{NAME} - )?{LEVEL}(?: -|:)? ?",)
-BARRED_AFTER_CLOCK = (r"\| {LEVEL} {0,8}\| {NAME}:{NAME}:\d{1,6} - ?",)  # loguru
+BARRED_AFTER_CLOCK = (  # loguru, with what is bound to it
+    r"\| {LEVEL} {0,8}\| (?:{NODE} \| )?{BOUND_RANK}?{NAME}:{NAME}:\d{1,6} - ?",
+)
 ANGLED_AFTER_CLOCK = (r">> {0,3}",)  # transformers
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from relume.ingest import grammar
 from relume.ingest.grammar import Table, table
+from relume.ingest.wrapped import unwrap
 
 MAX_PREFIXES = 10
 """No software stacks more; a line that goes on looking like prefixes is content."""
@@ -55,6 +56,7 @@ _LATER = _dispatch(
 """What a prefix may begin with, by its first character."""
 _FIRST = _LATER | _dispatch(
     (string.digits, (*grammar.LABEL, *grammar.NUMERIC, *grammar.NCCL)),
+    ("[", (*grammar.BRACKETED, *grammar.BRACKETED_LABEL)),
 )
 """A launcher's label comes first only: after it, `5: ` is content."""
 _AFTER_CLOCK = _LATER | _dispatch(
@@ -80,16 +82,22 @@ def parse_prefix(text: str) -> Prefix:
     >>> found.task, found.node, found.gpu
     (3, 'gpu-a01', '2')
     """
-    position, tables = 0, _FIRST
+    position, tables, limit = 0, _FIRST, MAX_PREFIX_CHARACTERS
     values: dict[str, Any] = {}
     for _ in range(MAX_PREFIXES):
         start = position
-        while text[start : start + 1] == " " and start < MAX_PREFIX_CHARACTERS:
+        while text[start : start + 1] == " " and start < limit:
             start += 1
         entry = tables.get(text[start : start + 1])
-        found = entry and entry.pattern.match(text, start, MAX_PREFIX_CHARACTERS)
+        found = entry and entry.pattern.match(text, start, limit)
         if not found or entry is None or found.end() == start:
-            break
+            wrapped = unwrap(text, start)
+            if wrapped is None:
+                break
+            values = wrapped.fields | values
+            position, tables = wrapped.start, _FIRST
+            limit = position + MAX_PREFIX_CHARACTERS
+            continue
         for name, group in entry.fields[found.lastgroup or ""]:
             if name not in values and (value := found[group]) is not None:
                 values[name] = value
@@ -100,7 +108,7 @@ def parse_prefix(text: str) -> Prefix:
 
 def _tables_after(values: dict[str, Any]) -> dict[str, Table]:
     clock = values.get("clock", "")
-    if "-" not in clock[:5] and "/" not in clock[:5]:
+    if not any(mark in clock[:5] for mark in "-/."):
         return _LATER  # no clock, or one of a kernel, syslog or glog
     is_stamp = clock[10:11] == "T" and len(values) == 1
     return _AFTER_STAMP if is_stamp else _AFTER_CLOCK

@@ -13,7 +13,11 @@ DAMAGED = "truncated_compression"
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "binary": "a file in a folder holds no text",
-        "dump_not_read_yet": "a collective dump: reading it is a later change",
+        "dump": "a dump of a hung job: no log; `relume diagnose` reads it",
+        "dump_again": "another dump of a rank of which a later one is read",
+        "dump_broken": "a dump ends early, is too large or makes no sense",
+        "dump_no_rank": "neither a dump nor its name tells of which rank it is",
+        "dump_refused": "a pickle tries more than to be data; nothing of it was run",
         "empty": "a file in a folder has no bytes",
         "event": "a line or row is no event, or one of another schema version",
         "link_out": "a symbolic link in a folder leads out of it, or nowhere",

@@ -20,7 +20,7 @@ _PLAIN = re.compile(
     r"((?:19[7-9]|2\d\d)\d[-/]\d\d[-/]\d\d[T _-]\d\d:\d\d):(\d\d)(?:[.,](\d{1,9}))?", re.ASCII
 )
 """Most clocks: the first of `FORMS` without a zone. Its minute is read once."""
-_EPOCH = re.compile(r"(1\d{9})\.(\d{1,9})")
+_EPOCH = re.compile(r"(1\d{9})(?:\.(\d{1,9})|((?:\d{3}){1,3}))?")  # journald and zap: no point
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
 FORMS = tuple(
     re.compile(form, re.ASCII)
@@ -29,6 +29,7 @@ FORMS = tuple(
         rf"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}}|\d\d) {_CLOCK}",
         rf"\w{{3}} (?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})",
         rf"(?P<month>[A-Za-z]{{3}}) +(?P<day>\d{{1,2}}) (?:(?P<year>\d{{4}}) )?{_CLOCK}",
+        rf"(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{{4}}) {_CLOCK}",
         rf"(?P<month>\d\d)[-/](?P<day>\d\d) {_CLOCK}",
         # glog and c10: the month without a leading zero
         rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}",
@@ -96,7 +97,7 @@ class Clock:
             self._last_full = plain if remember else self._last_full
             return plain
         if found := _EPOCH.fullmatch(text):
-            return int(found[1]) * SECOND_MICROS + _micros(found[2])
+            return int(found[1]) * SECOND_MICROS + _micros(found[2] or found[3])
         for form in FORMS:
             if found := form.fullmatch(text):
                 fields = found.groupdict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,18 +17,25 @@ from relume.features.progress.run import Run
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
+from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
-from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, SchedulerFacts
-from relume.models.diagnosis.places import read_place
+from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, Episode, SchedulerFacts
+from relume.models.diagnosis.foremost import is_weak, with_foremost
+from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
+from relume.models.diagnosis.unexplained import has_open_end
 from relume.models.signatures.hit import Hit
+from relume.models.templates.history import TemplateHistory
+from relume.models.templates.shapes import Shape
+from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.steps.finder import StepFinder
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
-from relume.verdict import Verdict
+from relume.serve.unrecognised import Unmatched
+from relume.verdict import Kind, Verdict
 
 
 class AttemptAnalysis:
@@ -45,15 +53,18 @@ class AttemptAnalysis:
         files: Sequence[str],
         *,
         scanner: Scanner,
+        history: TemplateHistory | None = None,
     ) -> None:
-        self._rules, engine, self._plan, self._matcher, catalogue = scanner
+        self._rules, engine, self._plan, self._matcher, self._catalogue = scanner
         self._finder = StepFinder(engine, self._plan)
-        self._raised = catalogue.by_id.get(RAISED_RULE)
+        self._raised = self._catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
-        self._said: tuple[DiagnosisSettings | None, bool, Verdict] | None = None
+        self._kept = KeptLines()
+        self._unmatched = Unmatched(self._kept, self._tails, scanner, history)
+        self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
         self.new_steps = 0
         self.first_step: int | None = None
@@ -66,8 +77,9 @@ class AttemptAnalysis:
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         raised = self._tracebacks.resume(block, parser)
-        steps, read = self._finder.find(block, parser), -1
-        for start, end, patterns in sorted(self._rules.scan(data) + steps.candidates):
+        found, read = self._finder.find(block, parser), -1
+        steps: list[Span] = []
+        for start, end, patterns in sorted(self._rules.scan(data) + found.candidates):
             if start != read:  # else both scans found this line
                 self._take_raised(raised, block, parser, start)
                 raw = data[start : min(end, start + MAX_TEXT)]
@@ -75,13 +87,17 @@ class AttemptAnalysis:
                 line = parse(text, block.line_at(start), block.byte_offset_at(start))
                 read = start
             if patterns[-1] >= self._plan.steps_from:
-                self._take_run(steps.before(start), parser)
+                steps += self._take_run(found.before(start), parser)
+            before = self.new_steps
             if self._take(line, patterns, raw, parser):
                 for place in self._tracebacks.follow(block, end + 1, parser, line):
                     heapq.heappush(raised, place)
-        self._take_run(steps.before(len(data)), parser)
+            if self.new_steps > before:
+                steps.append((start, end))
+        steps += self._take_run(found.before(len(data)), parser)
         self._take_raised(raised, block, parser, len(data))
         self._tails.add(block, parser)
+        self._kept.add(block, steps)
 
     @property
     def open_phase(self) -> Phase | None:
@@ -93,6 +109,16 @@ class AttemptAnalysis:
         self._forget()
         self._episode.note_scheduler(facts)
 
+    def note_job(self, run: str | None, logs: Sequence[str] | None = None) -> None:
+        """Take what tells the job's family: its user and run, and where its logs are."""
+        self._forget()
+        self._unmatched.run, self._unmatched.logs = run, logs
+
+    def note_dumps(self, dumps: DumpEvidence) -> None:
+        """Take what the dumps of this attempt show."""
+        self._forget()
+        self._episode.note_dumps(dumps)
+
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of `file` could not be read."""
         self._forget()
@@ -101,13 +127,23 @@ class AttemptAnalysis:
     def verdict(self, settings: DiagnosisSettings | None = None, *, pace: bool = True) -> Verdict:
         """Diagnose everything fed so far; feeding may go on afterwards.
 
-        Costs nothing while nothing new was fed. Without `pace` stragglers aren't looked for, which
-        is most of the cost.
+        Costs nothing while nothing new was fed. Without `pace` neither stragglers nor unrecognised
+        lines are looked for, which is most of the cost.
         """
-        if self._said is None or self._said[:2] != (settings, pace):
-            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
-            self._said = settings, pace, diagnose(episode, settings)
-        return self._said[2]
+        return self._judged(settings, pace=pace)[0]
+
+    def with_lines(self, verdict: Verdict) -> Verdict:
+        """Return a verdict on what was fed so far with its unrecognised lines, if it needs any."""
+        if verdict.unrecognised:
+            return verdict
+        said = self._said or (None, False, *self._judged(None, pace=False))
+        return self._with_lines(verdict, said[3])
+
+    def teach(self, history: TemplateHistory, settings: DiagnosisSettings | None = None) -> bool:
+        """Take what this attempt printed into `history`, if it ended well; say whether it did."""
+        verdict, episode = self._judged(settings, pace=True)
+        is_healthy = verdict.kind is Kind.BENIGN and ended_well(episode)
+        return is_healthy and self._unmatched.teach(history, episode)
 
     def shows_failure(self) -> bool:
         """Whether the verdict could be a crash or a hang: a line, the scheduler or a silence.
@@ -118,6 +154,22 @@ class AttemptAnalysis:
         if self._shows_failure is None:
             self._shows_failure = self._episode.shows_failure or self._observed().is_silent()
         return self._shows_failure
+
+    def _judged(self, settings: DiagnosisSettings | None, *, pace: bool) -> tuple[Verdict, Episode]:
+        if self._said is None or self._said[:2] != (settings, pace):
+            episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
+            verdict = diagnose(episode, settings)
+            if pace:
+                verdict = with_foremost(episode, self._with_lines(verdict, episode))
+            self._said = settings, pace, verdict, episode
+        return self._said[2:]
+
+    def _with_lines(self, verdict: Verdict, episode: Episode) -> Verdict:
+        if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
+            return replace(verdict, unrecognised=self._unmatched.of(episode))
+        if has_open_end(verdict, episode):
+            return replace(verdict, unrecognised=self._unmatched.of(episode, Shape.FAILURE))
+        return verdict
 
     def _forget(self) -> None:
         """Forget what was said: something new is known."""
@@ -160,7 +212,7 @@ class AttemptAnalysis:
         if located.markers:
             self._take_marker(line, located.markers)
         if located.places:
-            self._take_place(line)
+            self._episode.note_place(line)
         return begins_traceback
 
     def _take_raised(
@@ -178,21 +230,24 @@ class AttemptAnalysis:
             if self._raised is not None:
                 self._episode.add_hit(Hit(self._raised, line, {}))
 
-    def _take_run(self, run: Run | None, parser: LineParser) -> None:
-        """Take step lines of known forms, as one by one."""
+    def _take_run(self, run: Run | None, parser: LineParser) -> list[Span]:
+        """Take step lines of known forms, as one by one; return where the last new steps are."""
         if run is None:
-            return
+            return []
         new = np.flatnonzero(self._tracker.add_run(run))
         timed = new[run.timed[new]]
         if new.size:
             self.new_steps += len(new)
             self._note_reached(int(run.steps[new[0]]), int(run.steps[new].max()))
         if timed.size:
+            first = timed[run.times[timed].argmin()]
             self._episode.note_time(int(run.times[timed].max()))
+            self._episode.note_clock(parser.look(run.text(first).decode("utf-8", "replace"), 0, 0))
         for at in sorted({*new[-ADVANCES_TO_RECOVER:], *timed[-ADVANCES_TO_RECOVER:]}):
             self._episode.note_advance(self._line_of(run, at, parser))
         if run.timed.any():  # later clocks without a year go by the last one that has it
             self._line_of(run, np.flatnonzero(run.timed)[-1], parser)
+        return [run.span(at) for at in new[-ADVANCES_TO_RECOVER:].tolist()]
 
     def _line_of(self, run: Run, at: int, parser: LineParser) -> LogLine:
         """Parse one line of a run, in the order of the log."""
@@ -232,8 +287,3 @@ class AttemptAnalysis:
             self._episode.note_clean_end(line)
         elif marker.kind is MarkerKind.RESTART:
             self._episode.note_restart(line)
-
-    def _take_place(self, line: LogLine) -> None:
-        place = read_place(line)
-        if place is not None:
-            self._episode.note_place(*place)

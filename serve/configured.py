@@ -11,22 +11,30 @@ from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
 from relume.serve.databases import DatabaseFolder, cache_folder
+from relume.serve.healthy import load_history
 from relume.serve.offline import Analyzer
 from relume.settings import Settings
 
 
 def analyzer_of(
-    settings: Settings, *, rules: Sequence[Path] = (), engine: str = "hyperscan"
+    settings: Settings,
+    *,
+    rules: Sequence[Path] = (),
+    engine: str = "hyperscan",
+    lake: Path | None = None,
 ) -> Analyzer:
     """Compile the rules and patterns of a configuration, and `rules` besides.
 
     It takes a second, or half of one where the user's cache folder has them compiled.
 
+    What is usual it knows from the healthy attempts of `lake`, else of the configured lake.
+
     Raises
     ------
     RelumeError
-        For rules or patterns that can't be used.
+        For rules or patterns that can't be used, and for a history that can't be read.
     """
+    known = lake or (Path(settings.diagnose.lake) if settings.diagnose.lake else None)
     folder = cache_folder()
     return Analyzer(
         load_rules(settings, rules),
@@ -34,6 +42,7 @@ def analyzer_of(
         settings=diagnosis_of(settings),
         zone=settings.cluster.timezone,
         engine=engine,
+        history=None if known is None else load_history(known),
         store=None if folder is None else DatabaseFolder(folder),
     )
 

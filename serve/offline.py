@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from relume.errors import InputError
 from relume.features.progress.formats import ProgressFormat
@@ -12,21 +13,27 @@ from relume.ingest.accounting.row import AccountingRow
 from relume.ingest.accounting.states import BADNESS
 from relume.ingest.attempts import JOB, KERNEL, SACCT, SLURMCTLD, AttemptInput, SourceFile
 from relume.ingest.blocks import blocks_of_lines
+from relume.ingest.dumps.documents import HostileDumpError
+from relume.ingest.dumps.read import read_dumps
 from relume.ingest.forms import NODE_FORMS, form_of
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
+from relume.models.collectives.evidence import judge_dumps
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.signatures.engine import DatabaseStore
 from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
+from relume.models.templates.history import TemplateHistory
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.scanplan import make_scanner
 from relume.verdict import Verdict
 
 PROBED_LINES = 400
 """Lines of a record that tell what it is."""
+MAX_REFUSED = 8
+"""Hostile dumps of which it is told what they tried; the others are counted."""
 CASE_FILE = "text"
 """File name of the lines of a `--cases` record."""
 
@@ -54,6 +61,8 @@ class Analyzer:
         IANA name of the clock of lines without a zone.
     engine
         ``hyperscan`` or ``re2``; both find the same lines.
+    history
+        What healthy attempts print; null where nobody knows. It may grow meanwhile.
     store
         Where compiled rules are kept from one start to the next; nowhere when null.
     """
@@ -66,16 +75,24 @@ class Analyzer:
         settings: DiagnosisSettings | None = None,
         zone: str = "UTC",
         engine: str = "hyperscan",
+        history: TemplateHistory | None = None,
         store: DatabaseStore | None = None,
     ) -> None:
+        self.history = history
         self.catalogue = catalogue or load_catalogue()
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
         self._scanner = make_scanner(self.catalogue, user_formats, engine=engine, store=store)
 
-    def begin(self, name: str, files: Sequence[str]) -> AttemptAnalysis:
-        """Start the analysis of one attempt whose logs will be fed block by block."""
-        return AttemptAnalysis(name, files, scanner=self._scanner)
+    def begin(
+        self, name: str, files: Sequence[str], *, history: TemplateHistory | None = None
+    ) -> AttemptAnalysis:
+        """Start the analysis of one attempt whose logs will be fed block by block.
+
+        `history` stands in the place of the analyzer's own.
+        """
+        known = self.history if history is None else history
+        return AttemptAnalysis(name, files, scanner=self._scanner, history=known)
 
     def diagnose_lines(self, name: str, lines: Sequence[str]) -> Verdict:
         """Diagnose one attempt given as a list of lines; line numbers are list indices."""
@@ -104,7 +121,11 @@ class Analyzer:
                 skipped.add("node_file", file=source.path)
             elif source.form != SACCT:
                 logs.append(source)
-        analysis = self.begin(attempt.name, [str(source.path) for source in logs])
+        names = [str(source.path) for source in (*logs, *attempt.dumps)]
+        analysis = self.begin(attempt.name, names)
+        if self.history is not None:  # where it is tells whose it is, however it was named
+            own = [Path(source.path) for source in logs if source.form not in {KERNEL, SLURMCTLD}]
+            analysis.note_job(None, [str(path.absolute()) for path in own])
         for source in logs:
             self._read(source, analysis, skipped)
         told = [
@@ -112,8 +133,9 @@ class Analyzer:
             for source in attempt.files
             if source.form == SACCT
         ]
-        if not logs and not any(told):
+        if not logs and not any(told) and not attempt.dumps:
             raise _nothing_of_one_job(attempt)
+        self._read_dumps(attempt, analysis, skipped)
         return Diagnosed(analysis.verdict(self._settings), skipped)
 
     def diagnose_all(self, attempts: Iterable[AttemptInput]) -> list[Diagnosed]:
@@ -134,6 +156,19 @@ class Analyzer:
             raise InputError(
                 f"the log {source.path} is empty", expected="at least one line of text"
             )
+
+    def _read_dumps(
+        self, attempt: AttemptInput, analysis: AttemptAnalysis, skipped: SkipCounts
+    ) -> None:
+        """Take what the dumps show; one that is all there is, and can't be used, is refused."""
+        if not attempt.dumps:
+            return
+        files = [(source.path, source.form) for source in attempt.dumps]
+        dumps, refused = read_dumps(files, skipped)
+        if not dumps and not attempt.files and refused:
+            raise refused[0]
+        hostile = [str(error) for error in refused if isinstance(error, HostileDumpError)]
+        analysis.note_dumps(judge_dumps(dumps, tuple(hostile[:MAX_REFUSED])))
 
     def _read_accounting(
         self, source: SourceFile, analysis: AttemptAnalysis, skipped: SkipCounts

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from relume.features.progress.formats import ProgressFormat
 from relume.features.progress.markers import MARKER_LOCATE
 from relume.features.progress.parse import LOCATE
-from relume.models.diagnosis.places import PLACE_PATTERNS
-from relume.models.signatures.engine import DatabaseStore, Engine, build_engine
+from relume.models.ranks.reading import RANK_PATTERNS
+from relume.models.signatures.engine import Candidate, DatabaseStore, Engine, build_engine
 from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 
@@ -28,6 +28,10 @@ class Scanner(NamedTuple):
     plan: ScanPlan
     matcher: Matcher
     catalogue: Catalogue
+
+    def scan(self, data: bytes) -> list[Candidate]:
+        """Return what both scans find, in order; a line that both of them find comes twice."""
+        return sorted(self.rules.scan(data) + self.steps.scan(data))
 
 
 class Located(NamedTuple):
@@ -89,10 +93,10 @@ def make_scanner(
 def make_plan(catalogue: Catalogue, user_formats: Sequence[ProgressFormat] = ()) -> ScanPlan:
     """Lay out the combined pattern list of a catalogue and the site's own progress formats."""
     user = [(pattern, form) for form in user_formats for pattern in form.locate]
-    lists = (catalogue.patterns, PLACE_PATTERNS, tuple(p for p, _ in user), LOCATE, MARKER_LOCATE)
+    lists = (catalogue.patterns, RANK_PATTERNS, tuple(p for p, _ in user), LOCATE, MARKER_LOCATE)
     return ScanPlan(
         patterns=tuple(pattern for patterns in lists for pattern in patterns),
-        steps_from=len(catalogue.patterns) + len(PLACE_PATTERNS),
+        steps_from=len(catalogue.patterns) + len(RANK_PATTERNS),
         sections=tuple((section, i) for section, ps in enumerate(lists) for i in range(len(ps))),
         user_formats=tuple(form for _, form in user),
     )

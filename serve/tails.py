@@ -11,7 +11,8 @@ from itertools import takewhile
 from relume.features.progress.regular import last_work
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
-from relume.models.diagnosis.episode import JOB_STREAMS, LogEnd
+from relume.models.diagnosis.episode import LogEnd
+from relume.verdict import JOB_STREAMS
 
 TAIL_BYTES = 32 * 1024
 """The end of each log, kept for its clocks and for endings that no rule knows."""
@@ -126,6 +127,11 @@ class Tails:
     def ends(self) -> list[LogEnd]:
         """Return the end of every log."""
         return [*self._closed.values(), *(tail.end() for tail in self._open.values())]
+
+    def parser(self, file: str) -> LineParser | None:
+        """Return what parses the lines of a log, null for one that is no longer kept."""
+        tail = self._open.get(file)
+        return None if tail is None else tail.parser
 
     def of_job(self) -> Iterator[tuple[str, _Tail]]:
         """Yield the kept tails of what the job itself prints."""

@@ -16,22 +16,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A corpus that can be made a data set: its name, what it is, and what it needs."""
+    """A corpus that can be made a data set: its name, what it is, and what it needs.
+
+    `data` is empty for one that is generated: it needs nothing.
+    """
 
     name: str
     what: str
     data: str
     module: str
 
-    def write(self, data: Path, out: Path) -> Dataset:
+    def write(self, data: Path | None, out: Path) -> Dataset:
         """Read the recording in the folder `data`; write its data set into `out`.
+
+        Only what is generated does without `data`.
 
         Raises
         ------
         InputError
             When `data` doesn't hold the recording, or `out` is a data set already.
         """
-        call: Callable[[Path, Path], Dataset] = import_module(self.module).write
+        if data is None and self.data:
+            raise InputError(
+                f"corpus {self.name}",
+                found="no folder of recordings",
+                expected=self.data,
+                hint="name it with --data",
+            )
+        call: Callable[[Path | None, Path], Dataset] = import_module(self.module).write
         return call(data, out)
 
 
@@ -66,6 +78,12 @@ CORPORA: tuple[Corpus, ...] = (
         "spliced",
         "failures at known times at the end of healthy runs: latency can be measured",
         "failure-cases/ and mlperf-training-v2.1/",
+    ),
+    _corpus(
+        "episodes",
+        "episodes",
+        "generated failures of 8 to 1,024 ranks with their logs side by side",
+        "",
     ),
 )
 

@@ -17,6 +17,7 @@ from relume.features.progress.measures import (
     skip_warm_up,
     step_seconds,
 )
+from relume.features.progress.numerics import Place, Trouble
 from relume.features.progress.pace import GATES, Finding, Gate, find_drift, find_shift
 from relume.features.progress.waits import find_irregular, find_waiting
 
@@ -83,9 +84,12 @@ class ProgressAssessment:
         Median time of one step after warm-up; null when only rates are printed.
     slow_line, slow_file, slow_ratio
         First line of the slow stretch, where a person would point, and how much slower it is.
-    nan_points, nan_line, nan_file, ends_in_nan
+    nan_points
         Lines with a loss that is not finite (or, where no loss is printed, a gradient norm that
-        is NaN), the first one, and whether the last known value is one.
+        is NaN).
+    trouble, trouble_line, trouble_file, trouble_step, trouble_points
+        What is wrong with the model's numbers at the end and lasts, where it began, the step
+        printed there, and the bad lines since; null where training got over it.
     skipped_steps
         Steps given up for overflow.
     loss_scale
@@ -113,9 +117,11 @@ class ProgressAssessment:
     slow_file: str | None = None
     slow_ratio: float | None = None
     nan_points: int = 0
-    nan_line: int | None = None
-    nan_file: str | None = None
-    ends_in_nan: bool = False
+    trouble: Trouble | None = None
+    trouble_line: int | None = None
+    trouble_file: str | None = None
+    trouble_step: int | None = None
+    trouble_points: int = 0
     skipped_steps: int = 0
     loss_scale: float | None = None
     restarts: int = 0
@@ -144,7 +150,9 @@ def assess(tracker: ProgressTracker, *, pace: bool = True) -> ProgressAssessment
     judged = _judged_series(tracker)
     state, reason, finding = _judge(tracker, judged, pace=pace)
     best = judged[0] if judged else None
-    numerics, nan, last = tracker.numerics, tracker.numerics.first_nan, tracker.last_progress
+    numerics, last = tracker.numerics, tracker.last_progress
+    trouble, stretch = numerics.trouble() or (None, None)
+    began = stretch.first if stretch else None
     return ProgressAssessment(
         state=state,
         reason=reason,
@@ -158,9 +166,11 @@ def assess(tracker: ProgressTracker, *, pace: bool = True) -> ProgressAssessment
         slow_file=finding.at.file if finding else None,
         slow_ratio=finding.ratio if finding else None,
         nan_points=numerics.nan_points,
-        nan_line=nan.line if nan else None,
-        nan_file=nan.file if nan else None,
-        ends_in_nan=numerics.last_is_nan,
+        trouble=trouble,
+        trouble_line=began.line if began else None,
+        trouble_file=began.file if began else None,
+        trouble_step=stretch.step if stretch else None,
+        trouble_points=stretch.points if stretch else 0,
         skipped_steps=max(numerics.skipped_steps, numerics.skipped_total),
         loss_scale=numerics.loss_scale,
         restarts=max((series.restarts for series in judged), default=0),

@@ -21,8 +21,8 @@ class Wording:
     """What step lines say that are alike but for their numbers.
 
     `point` is what one of them says, `rank` who prints them, `is_timed` whether they have a clock.
-    In the others differ only the step, the clocks, and numbers of the pace and the model, which are
-    finite wherever they are in `point`.
+    In the others differ only the step, the loss, the clocks, and other numbers of the pace and the
+    model, which are finite wherever they are in `point`.
     """
 
     point: ProgressPoint
@@ -41,12 +41,13 @@ class Run:
         Name of the file.
     wordings
         The wordings, and `which` the one of each line.
-    steps, times, elapsed
-        The step; UTC microseconds, 0 without a clock; the seconds of a bar's own clock, 0 without.
+    steps, times, elapsed, losses
+        The step; UTC microseconds, 0 without a clock; the seconds of a bar's own clock, 0 without;
+        the loss, NaN without.
     lines
         Physical line numbers.
-    text
-        Returns the bytes of a line by its position in the run.
+    text, span
+        Return the bytes of a line by its position in the run, and where it is in its block.
     """
 
     file: str
@@ -55,8 +56,10 @@ class Run:
     steps: Integers
     times: Integers
     elapsed: NDArray[np.float64]
+    losses: NDArray[np.float64]
     lines: Integers
     text: Callable[[int], bytes]
+    span: Callable[[int], tuple[int, int]]
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -85,6 +88,8 @@ class Run:
             self.steps[part],
             self.times[part],
             self.elapsed[part],
+            self.losses[part],
             self.lines[part],
             lambda at: self.text(begin + at),
+            lambda at: self.span(begin + at),
         )

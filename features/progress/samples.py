@@ -68,7 +68,7 @@ class Thinned:
             return
         self._tail.append(sample)
         if len(self._tail) > TAIL_SAMPLES:
-            self._thin(_made(self._tail.popleft()))
+            self._thin(self._tail.popleft())
 
     def extend(self, batch: Batch, count: int) -> None:
         """Add the first `count` samples of `batch`, as `append` does one by one.
@@ -79,7 +79,7 @@ class Thinned:
         self._head += map(batch.make, range(begin))
         surplus = len(self._tail) + count - begin - TAIL_SAMPLES
         for _ in range(min(surplus, len(self._tail))):
-            self._thin(_made(self._tail.popleft()))
+            self._thin(self._tail.popleft())
             surplus -= 1
         passing = max(0, surplus)
         self._pass_through(batch, begin, begin + passing)
@@ -91,13 +91,13 @@ class Thinned:
         while (gap := self._stride - self._dropped % self._stride) <= end - index:
             self._dropped += gap - 1
             index += gap
-            self._thin(batch.make(index - 1))
+            self._thin((batch, index - 1))
         self._dropped += end - index
 
-    def _thin(self, sample: Sample) -> None:
+    def _thin(self, entry: Sample | tuple[Batch, int]) -> None:
         self._dropped += 1
         if self._dropped % self._stride == 0:
-            self._middle.append(sample)
+            self._middle.append(_made(entry))
         if len(self._middle) > MIDDLE_SAMPLES:
             del self._middle[::2]
             self._stride *= 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from relume.features.progress.numerics import LossLevel
 from relume.features.progress.samples import Sample, Thinned
 from relume.features.progress.stretches import (
     Anchor,
@@ -56,6 +57,7 @@ class Series:
     last_file: str = ""
     order: int = 0
     """Number of the fed line that advanced last, over all files."""
+    level: LossLevel = field(default_factory=LossLevel)
     _anchor: Anchor | None = None
     _furthest: Anchor | None = None
     _behind: list[int] = field(default_factory=list)
@@ -95,7 +97,7 @@ class Series:
             furthest is not None
             and self._opening_confirmed
             and self._anchor is not None
-            and not (self._restart_announced or self._disturbed)
+            and not (self._restart_announced or self._disturbed or self.level.raised.points)
             and (not point.epoch_bar or furthest.epoch == point.epoch)
         )
 
@@ -104,6 +106,12 @@ class Series:
         first = 0 if self._furthest is None else self._furthest.step
         before = np.maximum.accumulate(np.concatenate(([first], steps)))[:-1]
         return np.sign(steps - before)
+
+    def first_jump(self, run: Run, ahead: Integers) -> int | None:
+        """Return the first of the lines at `ahead` whose loss jumps, null when none does."""
+        told = ahead[~np.isnan(run.losses[ahead])]
+        jump = self.level.first_jump(run.losses[told], self.segment)
+        return int(told[jump]) if jump < len(told) else None
 
     def advance_run(self, run: Run, ahead: Integers) -> None:
         """Take many lines in, as `advance` does: those at `ahead`, each ahead of the one before.
@@ -117,6 +125,8 @@ class Series:
             batch = Stretches(self._anchor, self.segment, run.file, run, closing)
             self._anchor = batch.anchor(len(closing) - 1)
             self.kept.extend(batch, len(closing))
+        losses = run.losses[ahead]
+        self.level.take_calm(losses[~np.isnan(losses)], self.segment)
         self._behind.clear()
         self.last_step, self.last_line, self.last_file = (
             point.step,

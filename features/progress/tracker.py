@@ -54,6 +54,7 @@ class ProgressTracker(Clocked):
     _series: dict[_Key, Series] = field(default_factory=dict)
     _epochs: dict[_Key, Series] = field(default_factory=dict)
     _order: int = 0
+    _step: int | None = None
 
     def series(self) -> list[Series]:
         """Return the printers followed, the one that advanced last at the end."""
@@ -87,7 +88,8 @@ class ProgressTracker(Clocked):
             counts = point.phase in COUNTED_PHASES
         self.points += counts
         if is_new:
-            self.numerics.update(point, place)
+            if point.phase == Phase.TRAIN:
+                self._note_numbers(point, place, series)
             if counts:
                 self.last_progress, self.open_phase = place, None
             self._note_progress_time(event_time)
@@ -97,6 +99,18 @@ class ProgressTracker(Clocked):
             self._note_clock(event_time)
             self._compare_clock(event_time, file)
         return is_new and counts
+
+    def _note_numbers(self, point: ProgressPoint, place: Place, series: Series | None) -> None:
+        """Note the model's numbers; those of an evaluation are no matter of training.
+
+        A line without a step is of the step that another printer, such as a bar, showed last.
+        """
+        if point.step is not None:
+            self._step = point.step
+        level = None if series is None else series.level
+        if series is not None and level is not None:
+            level.take(point.loss, place, self._step, series.segment)
+        self.numerics.update(point, place, self._step, level)
 
     def epochs(self) -> list[Series]:
         """Return, for each bar that was filled again and again, its epochs as steps."""
@@ -192,6 +206,9 @@ class ProgressTracker(Clocked):
         followed = {index: self._steady(run, index) for index in np.unique(run.which).tolist()}
         stops = np.isin(run.which, [index for index, key in followed.items() if key is None])
         stops |= _is_start_or_end(run)
+        for index in followed:
+            at = np.flatnonzero(run.which == index)
+            stops[at] |= self.numerics.skips(run.wordings[index].point, run.steps[at])
         lines: dict[_Key, Integers] = {}
         for key in {key for key in followed.values() if key in self._series}:
             owned = [index for index, other in followed.items() if other == key]
@@ -199,6 +216,9 @@ class ProgressTracker(Clocked):
             order = self._series[key].compare(run.steps[at])
             advanced[at] = order > 0
             stops[at] |= order < 0
+            jump = self._series[key].first_jump(run, at[order > 0])
+            if jump is not None:
+                stops[jump] = True
         size = int(stops.argmax()) if stops.any() else len(run)
         advanced[size:] = False
         if size:
@@ -220,7 +240,10 @@ class ProgressTracker(Clocked):
             self._series[key] = self._series.pop(key)
         for reached in _last_of_each(run.which, new):
             place = Place(int(run.lines[reached]), run.file, before + 1 + reached)
-            self.numerics.update(run.wording(reached).point, place)
+            self._step = int(run.steps[reached])
+            wording = run.wording(reached)
+            series = self._series[_key(wording.point, run.file, wording.rank)]
+            self.numerics.update(wording.point, place, self._step, series.level)
             self.last_progress, self.open_phase = place, None
         self._note_times(run, new)
 
@@ -229,7 +252,7 @@ class ProgressTracker(Clocked):
         wording = run.wordings[index]
         point, key = wording.point, _key(wording.point, run.file, wording.rank)
         is_plain = point.phase == Phase.TRAIN and not (point.skipped or is_point_nan(point))
-        if not is_plain or point.step is None:
+        if not is_plain or point.step is None or self.numerics.collapsed.points:
             return None
         series = self._series.get(key)
         is_steady = self._is_passed_over(key) if series is None else series.is_steady(point)

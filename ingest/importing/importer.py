@@ -58,6 +58,7 @@ def import_units(
     *,
     commit_bytes: int = COMMIT_BYTES,
     advance: Callable[[int], None] = lambda _: None,
+    landed: Callable[[Landing], None] = lambda _: None,
 ) -> ImportReport:
     """Land what of `units` isn't in the lake yet, in their order.
 
@@ -74,6 +75,8 @@ def import_units(
         Text that lands with one commit.
     advance
         Told how many bytes on disk were read since it was told last.
+    landed
+        Told of everything that lands, in order.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def import_units(
             expected="a lake of recordings",
             hint="the service would take old failures for new ones; name another folder",
         )
-    run = _Import(lake, positions, commit_bytes, advance)
+    run = _Import(lake, positions, commit_bytes, advance, landed)
     for unit in units:
         run.take(unit)
     run.commit()
@@ -106,8 +109,10 @@ class _Import:
         positions: dict[str, str],
         commit_bytes: int,
         advance: Callable[[int], None],
+        landed: Callable[[Landing], None],
     ) -> None:
         self._lake, self._commit_bytes, self._advance = lake, commit_bytes, advance
+        self._landed = landed
         self._known = {
             name: UnitPosition.from_text(text)
             for name, text in positions.items()
@@ -152,6 +157,7 @@ class _Import:
             self._known[name] = self._moved[name] = step.position
             for landing in step.landings:
                 self._count(landing)
+                self._landed(landing)
             self._advance(step.read_bytes)
             if self._pending >= self._commit_bytes:
                 self.commit()

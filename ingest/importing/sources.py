@@ -129,6 +129,8 @@ class _Found:
         [found] = find_attempts([path])
         if skipped is not None:
             skipped.merge(found.skipped)
+            for dump in found.dumps:
+                skipped.add("dump", file=dump.path)
         for file in found.files:
             yield self._unit(Path(file.path), file.form)
 

@@ -6,20 +6,25 @@ from collections.abc import Iterable, Sequence
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
+from relume.models.diagnosis.clocks import estimate
 from relume.models.diagnosis.consequences import ANCHORS
 from relume.models.diagnosis.episode import (
     AdvanceTail,
     Episode,
     LogEnd,
     Position,
-    RankPlace,
     SchedulerFacts,
     SignatureHits,
 )
+from relume.models.diagnosis.placing import facts_of, has_agents
+from relume.models.ranks.collecting import RankCollector
+from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
+from relume.verdict import JOB_STREAMS
 
-MAX_PLACES = 1 << 17
-"""Ranks whose place is remembered; more than any job that ran."""
+MAX_NODES = 1 << 16
+"""Nodes whose kernel logs are remembered."""
 MAX_FRAMES = 4096
 """Exceptions of which it is remembered where they were raised: a wave of as many ranks."""
 
@@ -36,8 +41,7 @@ class EpisodeBuilder:
         self._file_index = {name: index for index, name in enumerate(self._files)}
         self._hits: dict[str, SignatureHits] = {}
         self._advances: dict[str, AdvanceTail] = {}
-        self._places: dict[int, RankPlace] = {}
-        self._world_size: int | None = None
+        self._ranks = RankCollector()
         self._scheduler = SchedulerFacts()
         self._clean_end: Position | None = None
         self._forms: set[str] = set()
@@ -45,6 +49,9 @@ class EpisodeBuilder:
         self._restarts: dict[str, int] = {}
         self._lost_ends: dict[str, None] = {}
         self._frames: dict[tuple[str, int], str] = {}
+        self._kernel_nodes: dict[str, None] = {}
+        self._begin_time: int | None = None
+        self._dumps: DumpEvidence | None = None
         self.shows_failure = False
 
     def note_file(self, file: str) -> None:
@@ -56,29 +63,41 @@ class EpisodeBuilder:
     def add_hit(self, hit: Hit) -> None:
         """Take one signature hit."""
         self._hits.setdefault(hit.signature.id, SignatureHits()).add(hit)
+        line = hit.line
+        if (
+            line.stream == "kernel"
+            and line.node is not None
+            and len(self._kernel_nodes) < MAX_NODES
+        ):
+            self._kernel_nodes[line.node] = None
         self.shows_failure |= hit.signature.role in ANCHORS
         self.note_time(hit.line.event_time)
 
     def note_advance(self, line: LogLine) -> None:
         """Take a line that showed a new step."""
-        self._advances.setdefault(line.file, AdvanceTail()).add(line.line, line.event_time)
-        self.note_time(line.event_time)
+        tail = self._advances.setdefault(line.file, AdvanceTail())
+        tail.add(line.line, line.event_time)
+        tail.rank, tail.node = line.task if line.rank is None else line.rank, line.node
+        self.note_clock(line)
 
     def note_clean_end(self, line: LogLine) -> None:
         """Take an explicit clean end."""
         self._clean_end = Position(self._file_index[line.file], line.line)
 
-    def note_place(self, rank: int, nranks: int, place: RankPlace) -> None:
-        """Take where a rank runs; the largest communicator seen is the world."""
-        if len(self._places) < MAX_PLACES or rank in self._places:
-            if nranks >= (self._world_size or 0):
-                self._places[rank] = place
-            self._world_size = max(self._world_size or 0, nranks)
+    def note_place(self, line: LogLine) -> None:
+        """Take a line that says where ranks run."""
+        self._ranks.take(line)
+        self.note_clock(line)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
         self._scheduler = facts
         self.shows_failure |= facts.state is not None
+
+    def note_dumps(self, dumps: DumpEvidence) -> None:
+        """Take what the dumps of the attempt show."""
+        self._dumps = dumps
+        self.shows_failure |= dumps.shows_failure
 
     def note_form(self, stream: str) -> None:
         """Take what form of log was read (stdout, kernel, slurmctld)."""
@@ -89,9 +108,17 @@ class EpisodeBuilder:
         if event_time is not None and event_time > (self._end_time or 0):
             self._end_time = event_time
 
+    def note_clock(self, line: LogLine) -> None:
+        """Take the clock of a line that shows the job at work: the first one is near its begin."""
+        time = line.event_time
+        self.note_time(time)
+        if time is not None and line.stream in JOB_STREAMS:
+            self._begin_time = min(time, self._begin_time or time)
+
     def note_restart(self, line: LogLine) -> None:
         """Take a line that says that the work starts again."""
         self._restarts[line.file] = line.line
+        self._ranks.restart(line.file)
 
     def note_lost_end(self, file: str) -> None:
         """Take that the last part of a log could not be read."""
@@ -112,20 +139,34 @@ class EpisodeBuilder:
         known = {end.file: end for end in ends}
         clocks = [end.time for end in known.values() if end.time is not None]
         clocks += [] if self._end_time is None else [self._end_time]
+        facts = self._scheduler
+        ranks = resolve(
+            self._ranks,
+            facts_of(self._hits.values()),
+            facts.nodes,
+            by_launchers=has_agents(self._hits),
+            seen=self._kernel_nodes,
+        )
+        told = (hit for group in self._hits.values() for hit in group.first)
+        begun = self._ranks.begun.items()
         return Episode(
             attempt=self._attempt,
             files=self._files,
             progress=progress,
             hits=self._hits,
             advances=self._advances,
-            places=self._places,
-            world_size=self._world_size,
+            ranks=ranks,
+            clocks=estimate(told, begun, ranks, start=facts.start, end=facts.end),
             scheduler=self._scheduler,
             clean_end=self._clean_end,
+            begin_time=self._begin_time,
+            starts=dict(self._ranks.starts),
+            launches=self._ranks.launched(),
             forms=frozenset(self._forms),
             end_time=max(clocks, default=None),
             ends=known,
             restarts=dict(self._restarts),
             lost_ends=tuple(self._lost_ends),
             frames=dict(self._frames),
+            dumps=self._dumps,
         )

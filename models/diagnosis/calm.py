@@ -5,6 +5,8 @@ from __future__ import annotations
 from relume.features.progress.assess import ProgressAssessment, ProgressState
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
+from relume.models.diagnosis.numeric import numeric_finding
+from relume.reasons import Reason, ReasonCode
 from relume.verdict import Domain, Kind, Retry
 
 _STRAGGLERS = {
@@ -29,13 +31,13 @@ def calm_finding(episode: Episode) -> Finding:
     *Benign* needs positive proof: progress, or a clean end. Nothing seen is *unknown*.
     """
     progress = episode.progress
-    if progress.state in _STRAGGLERS:
-        return _straggler(progress)
     if progress.state is ProgressState.STOPPED:
         return _hang(progress)
-    numeric = _numeric(progress)
+    numeric = numeric_finding(progress)
     if numeric is not None:
         return numeric
+    if progress.state in _STRAGGLERS:
+        return _straggler(progress)
     if progress.state is ProgressState.BUSY:
         return _unknown(progress.reason)
     return _healthy(episode)
@@ -57,7 +59,12 @@ def _healthy(episode: Episode) -> Finding:
 
 def _unknown(reason: str) -> Finding:
     return Finding(
-        Kind.UNKNOWN, None, Domain.UNKNOWN, Retry.UNCLEAR, SILENT_CONFIDENCE, why=(reason,)
+        Kind.UNKNOWN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        SILENT_CONFIDENCE,
+        reasons=_said(reason),
     )
 
 
@@ -71,7 +78,7 @@ def _straggler(progress: ProgressAssessment) -> Finding:
         confidence,
         file=progress.slow_file,
         line=progress.slow_line,
-        why=(progress.reason,),
+        reasons=_said(progress.reason),
     )
 
 
@@ -84,24 +91,20 @@ def _hang(progress: ProgressAssessment) -> Finding:
         HANG_CONFIDENCE if progress.open_phase is None else HANG_IN_PHASE_CONFIDENCE,
         file=progress.last_file,
         line=progress.last_line,
-        why=(progress.reason,),
-    )
-
-
-def _numeric(progress: ProgressAssessment) -> Finding | None:
-    if not progress.ends_in_nan:
-        return None
-    return Finding(
-        Kind.NUMERIC,
-        "loss_not_finite",
-        Domain.WORKLOAD,
-        Retry.NO,
-        0.85,
-        file=progress.nan_file,
-        line=progress.nan_line,
-        why=("steps go on, but the loss or gradient is no longer finite",),
+        reasons=_said(progress.reason),
     )
 
 
 def _benign(confidence: float, reason: str) -> Finding:
-    return Finding(Kind.BENIGN, None, Domain.UNKNOWN, Retry.UNCLEAR, confidence, why=(reason,))
+    return Finding(
+        Kind.BENIGN,
+        None,
+        Domain.UNKNOWN,
+        Retry.UNCLEAR,
+        confidence,
+        reasons=_said(reason),
+    )
+
+
+def _said(words: str) -> tuple[Reason, ...]:
+    return (Reason(ReasonCode.PROGRESS, detail=words),)

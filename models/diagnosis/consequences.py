@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.events import LogLine
+from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.reported import reports_device, reports_link, reports_stall
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
-from relume.verdict import Domain, Kind
+from relume.reasons import ReasonCode
+from relume.slurm.paths import is_job_output
+from relume.verdict import JOB_STREAMS, Domain, Kind
 
 GENERIC_SPECIFICITY = 20
 """Rules at or below this say only 'some exception', 'some fatal line'."""
@@ -32,6 +36,10 @@ _KERNEL_PREFIX = re.compile(
     r"\bkernel:|\[ *\d+\.\d+\]|^<\d+>|\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|^kern +:|;$"
 )
 """What stands before a line that was read from a kernel: its tag, its clock or its priority."""
+_SLURM_TAG = re.compile(r"\b(?:srun|salloc|sbatch|slurmstepd|slurmd|slurmctld)(?:\[\d+\])?: ")
+"""How messages of Slurm begin; within a message they are somebody's quotation."""
+_SLURM_BEFORE = re.compile(r"\W{0,20}|[\w.-]{1,80}: |[A-Z][a-z]{2} +\d+ [\d:]{8} \S{1,80} ")
+"""What may stand there: quotes, a host, a date and a host."""
 _KERNEL_TAG = re.compile(
     r"NVRM: |SXid|\bkernel: |mlx\d_core |EDAC |rcu: |watchdog: |INFO: task |Kernel panic|oom-kill:"
     r"|Out of memory: |pcieport |EXT4-fs |XFS \(|blk_update_request"
@@ -48,13 +56,17 @@ def is_generic(hit: Hit) -> bool:
     return hit.signature.specificity <= GENERIC_SPECIFICITY
 
 
+_OF_THE_STEP = re.compile(r"\W{0,8}(?:srun|slurmstepd|sbatch|salloc|mpirun)\b")
+"""Who of Slurm writes into the output of a job."""
+
+
 def precedes(episode: Episode, first: Hit, second: Hit) -> bool:
     """Whether `first` is known to come before `second`.
 
     Inside one file the reading order decides unless both clocks contradict it; between files only
     the clocks can.
     """
-    times = (first.line.event_time, second.line.event_time)
+    times = (episode.time(first), episode.time(second))
     if first.line.file == second.line.file:
         if None not in times and abs(times[0] - times[1]) > CLOCK_SLACK_MICROSECONDS:  # type: ignore[operator]
             return times[0] < times[1]  # type: ignore[operator]
@@ -72,7 +84,12 @@ def died_by_signal(hit: Hit) -> bool:
 
 def is_forgeable(hit: Hit) -> bool:
     """Whether a process of the job printed a line that is the kernel's or Slurm's to print."""
-    return is_quoted(hit) or (_printed_by_rank(hit) and hit.signature.category in SYSTEM_CATEGORIES)
+    category = hit.signature.category
+    if is_quoted(hit) or (_printed_by_rank(hit) and category in SYSTEM_CATEGORIES):
+        return True
+    if category not in SYSTEM_CATEGORIES or not is_job_output(hit.line.file):
+        return False
+    return category != "slurm" or not _OF_THE_STEP.match(hit.line.message)
 
 
 def is_system_log(hit: Hit) -> bool:
@@ -86,7 +103,7 @@ def is_undated(hit: Hit) -> bool:
 
 
 def is_quoted(hit: Hit) -> bool:
-    """Whether a process of the job repeats what a kernel says: monitors and health checks do.
+    """Whether a process of the job repeats what a kernel or Slurm says, as monitors do.
 
     A kernel's own line, in a log that was put together from several, has the kernel's tag or clock
     before it, or nothing but a date.
@@ -94,6 +111,9 @@ def is_quoted(hit: Hit) -> bool:
     line, prefix = hit.line, hit.line.text[: hit.line.message_start].strip()
     if line.stream not in JOB_STREAMS:
         return False
+    if hit.signature.category == "slurm":
+        tag = _SLURM_TAG.search(line.message)
+        return tag is not None and not _SLURM_BEFORE.fullmatch(line.message, 0, tag.start())
     if hit.signature.category not in KERNEL_CATEGORIES:
         return hit.signature.tier is Tier.HARDWARE and line.message.startswith("NCCL INFO")
     if _printed_by_rank(hit):
@@ -115,10 +135,10 @@ def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     One rank's lines keep their order; lines of different ranks are merged into one file in any
     order, so between two known ranks only clocks count.
     """
-    ranks = (hit.line.rank, earlier.line.rank)
+    ranks = (_number(hit.line), _number(earlier.line))
     if None in ranks or ranks[0] == ranks[1]:
         return precedes(episode, earlier, hit)
-    before, after = earlier.line.event_time, hit.line.event_time
+    before, after = episode.time(earlier), episode.time(hit)
     return None not in (before, after) and before + CLOCK_SLACK_MICROSECONDS < after  # type: ignore[operator]
 
 
@@ -129,8 +149,18 @@ def _generic_after_known(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and hit.signature.tier is Tier.EXCEPTION
         and not is_generic(earlier)
         and earlier.signature.tier in {Tier.FABRIC, Tier.TIMEOUT, Tier.EXCEPTION}
+        and not _of_another_victim(hit, earlier)
         and follows(episode, hit, earlier)
     )
+
+
+def _of_another_victim(hit: Hit, earlier: Hit) -> bool:
+    """Whether another rank's words of a victim would explain the exception: they explain nothing.
+
+    Whoever waits for a process that raised an exception may print before it, by its clock.
+    """
+    ranks = (_number(hit.line), _number(earlier.line))
+    return None not in ranks and ranks[0] != ranks[1] and earlier.signature.role is Role.CASCADE
 
 
 def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -140,8 +170,27 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         and earlier.signature.tier is Tier.TIMEOUT
         and earlier.signature.role is Role.ROOT
         and earlier.signature.category in COLLECTIVE_CATEGORIES
+        and _waited(episode, hit)
         and follows(episode, hit, earlier)
     )
+
+
+def _waited(episode: Episode, hit: Hit) -> bool:
+    """Whether the rank of a line timed out itself, or nobody knows: who died did not wait."""
+    number = _number(hit.line)
+    if number is None:
+        return True
+    return any(
+        number in {printer.rank, printer.task}
+        for group in episode.hits.values()
+        if group.first[0].signature.tier is Tier.TIMEOUT
+        for printer in group.printers
+    )
+
+
+def _number(line: LogLine) -> int | None:
+    """Rank of a printer, or its task where only that is known."""
+    return line.task if line.rank is None else line.rank
 
 
 def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -153,8 +202,20 @@ def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
         hit.signature.tier is Tier.TIMEOUT
         and hit.signature.kind is Kind.HANG
         and is_death
+        and not _same_process(episode, hit, earlier)
         and precedes(episode, earlier, hit)
     )
+
+
+def _same_process(episode: Episode, hit: Hit, death: Hit) -> bool:
+    """Whether a line was printed by the very process whose death is told: it was before."""
+    ranks, line = episode.ranks, hit.line
+    number = death.captures.get("rank") or death.captures.get("task", "")
+    if not number.isdigit():
+        return False
+    if "rank" in death.captures or ranks.tasks_are_ranks is not False:
+        return int(number) in {line.rank, line.task if line.rank is None else line.rank}
+    return line.task == int(number)
 
 
 def _limit_after_failure(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -195,12 +256,29 @@ def _device_after_application(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     )
 
 
+def _told_to_stop(_: Episode, hit: Hit, earlier: Hit) -> bool:
+    """A launcher that was told to stop doesn't say by whom: Slurm's line does."""
+    return (
+        hit.signature.cause == "terminated_from_outside"
+        and earlier.signature.category == "slurm"
+        and earlier.signature.domain is Domain.SCHEDULER
+        and earlier.signature.id != hit.signature.id
+        and hit.signature.category != "slurm"
+        and hit.line.file == earlier.line.file
+    )
+
+
 _Consequence = Callable[[Episode, Hit, Hit], bool]
-CONSEQUENCES: tuple[tuple[str, _Consequence], ...] = (
-    ("the scheduler had ended the job before them", _after_scheduler_end),
-    ("the job had already failed when the scheduler ended it", _limit_after_failure),
-    ("device errors that follow an application fault on the same GPU", _device_after_application),
-    ("time-outs of those who waited for a process that had died", _timeout_after_death),
-    ("exceptions raised by the abort after a collective timed out", _exception_after_timeout),
-    ("unspecific exceptions after a known failure", _generic_after_known),
+CONSEQUENCES: tuple[tuple[ReasonCode, _Consequence], ...] = (
+    (ReasonCode.SCHEDULER_ENDED_IT, _after_scheduler_end),
+    (ReasonCode.TOLD_TO_STOP, _told_to_stop),
+    (ReasonCode.FAILED_BEFORE_THE_LIMIT, _limit_after_failure),
+    (ReasonCode.APPLICATION_FAULT_FIRST, _device_after_application),
+    (ReasonCode.REPORTED_LATER, reports_device),
+    (ReasonCode.LINK_DOWN_FIRST, reports_link),
+    (ReasonCode.STALL_FIRST, reports_stall),
+    (ReasonCode.WAITED_FOR_THE_DEAD, _timeout_after_death),
+    (ReasonCode.ABORT_AFTER_TIMEOUT, _exception_after_timeout),
+    (ReasonCode.UNSPECIFIC_AFTER_KNOWN, _generic_after_known),
 )
+"""What an earlier line may explain, in the order in which it is tried."""

@@ -20,14 +20,15 @@ from relume.models.diagnosis.consequences import (
     is_system_log,
     is_undated,
 )
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode, LogEnd
+from relume.models.diagnosis.episode import Episode, LogEnd
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.own import MICROSECONDS, failed_itself, failure_shown, said_its_end
 from relume.models.diagnosis.scheduler import ALIVE_STATES, COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Tier
-from relume.verdict import Kind
+from relume.reasons import Reason, ReasonCode
+from relume.verdict import JOB_STREAMS, Kind
 
 HALF = 0.5
 """Factor of a doubt that makes the verdict abstain."""
@@ -62,8 +63,9 @@ def doubted(episode: Episode, root: Root | None, finding: Finding) -> Finding:
     if not doubts:
         return finding
     factor = min(doubt.factor for doubt in doubts)
-    why = (*finding.why, *(f"less sure: {doubt.why}" for doubt in doubts))
-    return replace(finding, confidence=finding.confidence * factor, why=why)
+    against = (Reason(ReasonCode.DOUBT, detail=doubt.why) for doubt in doubts)
+    reasons = (*finding.reasons, *against)
+    return replace(finding, confidence=finding.confidence * factor, reasons=reasons)
 
 
 def _of_record(episode: Episode, finding: Finding) -> Iterator[Doubt]:

@@ -49,26 +49,21 @@ def first_failure(episode: Episode) -> Failure | None:
 
     A block's *Root Cause* part wins; else the first agent line or report in reading order.
     """
-    hits = sorted(_report_hits(episode), key=episode.position)
-    failures = _failures(hits)
+    failures = failures_of(sorted(episode.all_hits(), key=episode.position))
     marked = [f for f in failures if f.is_root_cause]
     chosen = (marked or failures)[:1]
     return chosen[0] if chosen and chosen[0].hit is not None else None
 
 
-def _report_hits(episode: Episode) -> Iterable[Hit]:
-    for group in episode.hits.values():
-        for hit in group.first:
-            signature = hit.signature
-            if signature.category == "rendezvous" and signature.tier is Tier.POINTER:
-                yield hit
-
-
-def _failures(hits: Iterable[Hit]) -> list[Failure]:
+def failures_of(hits: Iterable[Hit]) -> list[Failure]:
+    """Return what the launcher reports of its processes; `hits` in reading order."""
     failures: list[Failure] = []
     after_mark: int | None = None
     for hit in hits:
-        if hit.signature.id == ROOT_CAUSE_RULE:
+        signature = hit.signature
+        if signature.category != "rendezvous" or signature.tier is not Tier.POINTER:
+            continue
+        if signature.id == ROOT_CAUSE_RULE:
             after_mark = hit.line.line
             continue
         if not failures or _begins_another(failures[-1], hit, after_mark):

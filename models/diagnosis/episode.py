@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relume.features.progress.assess import ProgressAssessment
+from relume.models.collectives.evidence import DumpEvidence
+from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
+from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 
 FIRST_PER_SIGNATURE = 64
 """Earliest hits kept of each rule: enough to order causes; a wave of a million stays small."""
 PRINTERS_PER_SIGNATURE = 4096
 """Distinct printers remembered per rule: more than the ranks of one node failure wave need."""
-JOB_STREAMS = frozenset({"stdout", "stderr"})
-"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
+RECOVERY_SLACK_MICROSECONDS = 180_000_000
+"""Clocks of nodes may be minutes apart: so much later must steps in another file be."""
 ADVANCES_TO_RECOVER = 3
 """New steps after a failure line that show the job went on (DESIGN 5: >= 3 new steps)."""
 
@@ -86,10 +89,15 @@ class LogEnd:
 
 @dataclass(slots=True)
 class AdvanceTail:
-    """The last few lines at which a file showed a new step, to tell survivors from victims."""
+    """The last few lines at which a file showed a new step, to tell survivors from victims.
+
+    `rank` and `node` are of the printer of the last one, null where its prefixes don't say.
+    """
 
     lines: list[int] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
+    rank: int | None = None
+    node: str | None = None
 
     def add(self, line: int, event_time: int | None) -> None:
         """Note one advance."""
@@ -111,14 +119,6 @@ class AdvanceTail:
 
 
 @dataclass(frozen=True, slots=True)
-class RankPlace:
-    """Where a rank runs, from an NCCL init line."""
-
-    node: str | None
-    gpu: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class SchedulerFacts:
     """What accounting says of the attempt; state null when no record was given.
 
@@ -137,10 +137,15 @@ class SchedulerFacts:
 class Episode:
     """The evidence that one diagnosis works on.
 
-    `ends` holds the end of each log. `clean_end` is the position of the last explicit clean end,
-    null when none was printed. `restarts` is the last line of each file that says that the work
-    starts again. `lost_ends` are the logs whose last part could not be read. `frames` says of lines
-    that name an exception, by file and line, in which code it was raised.
+    `ranks` says where ranks run. `ends` holds the end of each log. `clean_end` is the position of
+    the last explicit clean end, null when none was printed. `restarts` is the last line of each
+    file that says that the work starts again. `lost_ends` are the logs whose last part could not be
+    read. `frames` says of lines that name an exception, by file and line, in which code it was
+    raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
+    clock of the job's own lines, null without one. `starts` is the line of each file at which the
+    ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
+    clock of lines that show the job at work, null without one. `starts` is the line of each file at
+    which the ranks were last started anew, `launches` when each node's daemon launched the job.
     """
 
     attempt: str
@@ -148,8 +153,7 @@ class Episode:
     progress: ProgressAssessment
     hits: dict[str, SignatureHits] = field(default_factory=dict)
     advances: dict[str, AdvanceTail] = field(default_factory=dict)
-    places: dict[int, RankPlace] = field(default_factory=dict)
-    world_size: int | None = None
+    ranks: RankMap = field(default_factory=RankMap)
     scheduler: SchedulerFacts = field(default_factory=SchedulerFacts)
     clean_end: Position | None = None
     forms: frozenset[str] = frozenset()
@@ -158,6 +162,18 @@ class Episode:
     restarts: dict[str, int] = field(default_factory=dict)
     lost_ends: tuple[str, ...] = ()
     frames: dict[tuple[str, int], str] = field(default_factory=dict)
+    clocks: Clocks = NO_OFFSETS
+    begin_time: int | None = None
+    starts: dict[str, int] = field(default_factory=dict)
+    dumps: DumpEvidence | None = None
+    launches: dict[str, int] = field(default_factory=dict)
+
+    def time(self, hit: Hit) -> int | None:
+        """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""
+        time = hit.line.event_time
+        if time is None or self.clocks is NO_OFFSETS:
+            return time
+        return time - self.clocks.of(node_of(hit, self.ranks))
 
     def position(self, hit: Hit) -> Position:
         """Reading-order position of a hit."""
@@ -188,12 +204,20 @@ class Episode:
         restart = self.restarts.get(file, -1)
         if own is not None and restart >= line and own.steps_after(restart):
             return True  # the launcher started its processes anew, and they work
-        time = hit.line.event_time
-        if time is not None and any(tail.outlived_time(time) for tail in self.advances.values()):
+        time = self.time(hit)
+        if time is not None and any(
+            tail.outlived_time(time + self._ahead(tail) + RECOVERY_SLACK_MICROSECONDS)
+            for name, tail in self.advances.items()
+            if name != file
+        ):
             return True
         if self.clean_end is None or self.clean_end.file_index != self.position(hit).file_index:
             return False
         return self.clean_end.line >= hit.line.line
+
+    def _ahead(self, tail: AdvanceTail) -> int:
+        node = tail.node or self.ranks.place(tail.rank).node
+        return self.clocks.of(node)
 
 
 def _same_object(closing: Hit, hit: Hit) -> bool:

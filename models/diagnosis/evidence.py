@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from relume.models.diagnosis.culprit import named, named_nodes, printer
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root, one_per_line
+from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Role
 from relume.verdict import Evidence, Locator, Mention
@@ -38,18 +39,18 @@ def mentions(episode: Episode, limit: int) -> tuple[Mention, ...]:
     """Every locator read in the lines that any rule knows, in reading order, without blame."""
     found: dict[Mention, None] = {}
     for hit in sorted(episode.all_hits(), key=episode.position):
-        for where in _locators(hit):
+        for where in _locators(hit, episode.ranks):
             if len(found) >= limit:
                 return tuple(found)
             found.setdefault(Mention(where, hit.line.line, hit.line.file))
     return tuple(found)
 
 
-def _locators(hit: Hit) -> Iterator[Locator]:
-    own = printer(hit)
+def _locators(hit: Hit, ranks: RankMap) -> Iterator[Locator]:
+    own = printer(hit, ranks)
     if own:
         yield own
-    told = named(hit)
+    told = named(hit, ranks)
     if told and told != own:
         yield told
     for node in named_nodes(hit):
@@ -77,4 +78,5 @@ def _evidence(hit: Hit) -> Evidence:
         line=line.line,
         text=line.text[:MAX_TEXT],
         event_time=line.event_time,
+        stream=line.stream,
     )

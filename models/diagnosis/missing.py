@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relume.models.collectives.state import ranks_text
 from relume.models.diagnosis.consequences import is_undated
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.order import Root
@@ -25,9 +26,15 @@ def missing_evidence(
 ) -> tuple[str, ...]:
     """Name the sources that were not given and would have helped."""
     wanted = list(_wanted(episode, root, kind, where))
+    if episode.dumps is not None and not episode.forms:
+        wanted = [JOB_LOG, KERNEL_LOG, SCHEDULER_RECORD]
     given = {KERNEL_LOG} if "kernel" in episode.forms else set()
     if episode.scheduler.state is not None:
         given.add(SCHEDULER_RECORD)
+    found = episode.dumps.collectives if episode.dumps is not None else None
+    if found is not None:
+        given.add(DUMPS)
+        wanted += [f"collective dumps of {ranks_text(found.missing)}"] if found.missing else []
     return tuple(dict.fromkeys(w for w in wanted if w not in given))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from relume.models.diagnosis.citing import cited, ruled_out
 from relume.models.diagnosis.consequences import (
     ANCHORS,
     CAUSES,
@@ -26,6 +27,7 @@ from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.retrying import is_retried
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Exclude, Implicates, Role, Tier
+from relume.reasons import Reason, ReasonCode
 from relume.verdict import Domain
 
 IGNORED_RULE = "exception_ignored"
@@ -36,11 +38,11 @@ SAME_REPORT_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The chosen line, the other lines that could have been it, and the reasons in words."""
+    """The chosen line, the other lines that could have been it, and the reasons."""
 
     hit: Hit
     contenders: tuple[Hit, ...]
-    why: tuple[str, ...]
+    reasons: tuple[Reason, ...]
 
 
 def choose_root(episode: Episode) -> Root | None:
@@ -62,14 +64,14 @@ def choose_root(episode: Episode) -> Root | None:
     anchors = _without_echoes(anchors)
     if not anchors:
         return None
-    why = _count_recovered(open_hits, anchors)
+    why = _got_over(open_hits, anchors)
     causes = [h for h in anchors if h.signature.role in CAUSES or died_by_signal(h)]
     if causes:
         kept = _without_consequences(episode, anchors, causes, why)
         return _strongest(episode, kept or causes, why)
     if _after_clean_end(episode, anchors):
         return None
-    why.append("only lines that victims print: no first cause is visible")
+    why.append(Reason(ReasonCode.ONLY_VICTIMS))
     kept = _without_consequences(episode, anchors, anchors, why)
     return _strongest(episode, kept, why)
 
@@ -126,9 +128,10 @@ def _place(hit: Hit) -> tuple[str, int]:
     return hit.line.file, hit.line.line
 
 
-def _count_recovered(open_hits: Sequence[Hit], anchors: Sequence[Hit]) -> list[str]:
-    gone = set(map(_place, open_hits)) - set(map(_place, anchors))
-    return [f"set aside {len(gone)}: the job got over what these lines tell"] if gone else []
+def _got_over(open_hits: Sequence[Hit], anchors: Sequence[Hit]) -> list[Reason]:
+    kept = set(map(_place, anchors))
+    gone = one_per_line(hit for hit in open_hits if _place(hit) not in kept)
+    return [Reason(ReasonCode.GOT_OVER, cited(gone), len(gone))] if gone else []
 
 
 def _after_clean_end(episode: Episode, anchors: Sequence[Hit]) -> bool:
@@ -138,13 +141,20 @@ def _after_clean_end(episode: Episode, anchors: Sequence[Hit]) -> bool:
 
 
 def _without_consequences(
-    episode: Episode, anchors: Sequence[Hit], causes: Sequence[Hit], why: list[str]
+    episode: Episode, anchors: Sequence[Hit], causes: Sequence[Hit], why: list[Reason]
 ) -> list[Hit]:
     kept, first = list(causes), _first_of_each(episode, anchors)
-    for reason, is_consequence in CONSEQUENCES:
-        left = [h for h in kept if not any(is_consequence(episode, h, e) for e in first)]
-        if left and len(left) < len(kept):
-            why.append(f"ruled out {len(kept) - len(left)}: {reason}")
+    for code, is_consequence in CONSEQUENCES:
+        explained: list[tuple[Hit, Hit]] = []
+        left: list[Hit] = []
+        for hit in kept:
+            by = next((earlier for earlier in first if is_consequence(episode, hit, earlier)), None)
+            if by is None:
+                left.append(hit)
+            else:
+                explained.append((hit, by))
+        if left and explained:
+            why.append(Reason(code, ruled_out(explained), len(explained)))
             kept = left
     return kept
 
@@ -157,7 +167,7 @@ def _first_of_each(episode: Episode, hits: Sequence[Hit]) -> list[Hit]:
     return list(first.values())
 
 
-def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
+def _strongest(episode: Episode, hits: Sequence[Hit], why: list[Reason]) -> Root:
     tier = min((TIER_ORDER[h.signature.tier] for h in hits), default=0)
     ranked = sorted(hits, key=lambda h: TIER_ORDER[h.signature.tier])
     top = [h for h in ranked if TIER_ORDER[h.signature.tier] == tier]
@@ -171,10 +181,11 @@ def _strongest(episode: Episode, hits: Sequence[Hit], why: list[str]) -> Root:
     among = (
         "the only line" if len(specific) == 1 else f"the earliest or clearest of {len(specific)}"
     )
-    why.append(f"rule {root.signature.id}: {among} in the strongest tier ({root.signature.tier})")
+    detail = f"{among} in the strongest tier ({root.signature.tier})"
+    why.append(Reason(ReasonCode.STRONGEST_TIER, cited([root]), detail=detail))
     confirmed = _what_was_confirmed(episode, root, hits)
     if confirmed is not None:
-        why.append(f"{root.signature.id} confirms {confirmed.signature.id} on the same GPU")
+        why.append(Reason(ReasonCode.CONFIRMED, ruled_out([(confirmed, root)])))
         root = confirmed
     return Root(root, tuple(h for h in ranked if h is not root), tuple(why))
 
@@ -207,10 +218,11 @@ def _best_wording(root: Hit, hits: Sequence[Hit]) -> Hit:
 
 def _earliest(episode: Episode, hits: Sequence[Hit]) -> Hit:
     """Earliest by clock when every line has one; what clocks leave open, reading order decides."""
-    times = [h.line.event_time for h in hits if h.line.event_time is not None]
-    if len(times) == len(hits):
-        first = min(times)
-        hits = [h for h in hits if (h.line.event_time or 0) - first <= CLOCK_SLACK_MICROSECONDS]
+    times = [(episode.time(h), h) for h in hits]
+    known = [time for time, _ in times if time is not None]
+    if len(known) == len(hits):
+        latest = min(known) + CLOCK_SLACK_MICROSECONDS
+        hits = [h for time, h in times if time is not None and time <= latest]
     return min(hits, key=episode.position)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from relume.models.diagnosis.episode import JOB_STREAMS, Episode
+from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
 from relume.models.diagnosis.order import Root
 from relume.models.signatures.rule import Role, Tier
-from relume.verdict import Domain, Kind, Retry
+from relume.reasons import Reason, ReasonCode
+from relume.verdict import JOB_STREAMS, Domain, Kind, Retry
 
 _STATES: dict[str, tuple[Kind, str, Domain, Retry]] = {
     "NODE_FAIL": (Kind.CRASH, "node_failure", Domain.HARDWARE, Retry.YES),
@@ -44,19 +45,19 @@ def scheduler_finding(episode: Episode) -> Finding | None:
     Without a log of the job a failure has no cause, and a good end by accounting is all there is.
     """
     state = episode.scheduler.state
-    why: tuple[str, ...] = (f"the scheduler's record says {state}",)
+    why: tuple[Reason, ...] = (Reason(ReasonCode.SCHEDULER_STATE, detail=state),)
     if not has_job_log(episode):
-        why += ("there is no log of the job",)
+        why += (Reason(ReasonCode.NO_JOB_LOG),)
         if state == COMPLETED and not episode.scheduler.exit_code:
             unclear = Domain.UNKNOWN, Retry.UNCLEAR
-            return Finding(Kind.BENIGN, None, *unclear, COMPLETED_CONFIDENCE, why=why)
+            return Finding(Kind.BENIGN, None, *unclear, COMPLETED_CONFIDENCE, reasons=why)
         if state in _UNTOLD:
-            return Finding(Kind.CRASH, None, *_UNTOLD[state], UNTOLD_CONFIDENCE, why=why)
+            return Finding(Kind.CRASH, None, *_UNTOLD[state], UNTOLD_CONFIDENCE, reasons=why)
     if state is None or state not in _STATES:
         return None
     kind, cause, domain, retry = _STATES[state]
     confidence = 0.95 if state in _DECISIVE else 0.8
-    return Finding(kind, cause, domain, retry, confidence, why=why)
+    return Finding(kind, cause, domain, retry, confidence, reasons=why)
 
 
 def has_job_log(episode: Episode) -> bool:

@@ -77,6 +77,15 @@ def _no_failure_ended(view: PolicyView, _: Policy) -> _Found:
     return None
 
 
+def _numeric(view: PolicyView, policy: Policy) -> _Found:
+    """The numbers of a model are its owner's matter: nothing is done unless the site says so."""
+    if view.verdict.kind is not Kind.NUMERIC:
+        return None
+    if not view.ended:
+        return Operation.OBSERVE, "numeric", "numbers of the model went wrong, and it still runs"
+    return policy.numeric, "numeric", "numbers of the model went wrong, nothing that it runs on"
+
+
 def _nothing_seen(view: PolicyView, _: Policy) -> _Found:
     """Without a failure there is nothing to do, unless the scheduler says that there was one."""
     if view.verdict.kind in {Kind.CRASH, Kind.HANG}:
@@ -115,7 +124,7 @@ def _restart(view: PolicyView, _: Policy) -> _Found:
     return Operation.RESTART, "restart", "a failure that a restart may get over"
 
 
-_RULES = (_no_failure_ended, _nothing_seen, _identical, _hang, _network, _restart)
+_RULES = (_no_failure_ended, _numeric, _nothing_seen, _identical, _hang, _network, _restart)
 
 
 def _repeats(view: PolicyView, times: int) -> bool:

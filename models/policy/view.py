@@ -25,6 +25,8 @@ class Policy:
         How long a HOLD lasts before the job is let go.
     advice_seconds
         How long other Advice may be carried out.
+    numeric
+        What comes of a numeric failure: OBSERVE, HOLD or STOP.
     """
 
     max_restarts: int = 3
@@ -32,6 +34,7 @@ class Policy:
     exclusion_cap: int = 2
     hold_seconds: int = 1800
     advice_seconds: int = 3600
+    numeric: Operation = Operation.OBSERVE
 
 
 @dataclass(frozen=True, slots=True)

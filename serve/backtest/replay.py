@@ -10,6 +10,7 @@ from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
+from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
@@ -68,20 +69,29 @@ class Findings:
         What came of each attempt so far, by attempt.
     """
 
-    def __init__(self, analyzer: Analyzer, settings: WatchSettings, zone: str) -> None:
-        self.judge = Judge(analyzer, settings, zone, retired=self._over)
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        settings: WatchSettings,
+        zone: str,
+        *,
+        teaches: TemplateHistory | None = None,
+    ) -> None:
+        self.judge = Judge(analyzer, settings, zone, retired=self._over, teaches=teaches)
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
 
     def take(self, landing: Landing) -> None:
         """Take one landing, in order."""
         for advice in self.judge.take(landing):
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
-            verdict = result.verdict if watch is None else watch.verdict
+            verdict = result.verdict if watch is None else watch.shown_verdict()
             result.findings.append(Finding(advice, verdict))
 
     def finish(self) -> dict[str, Replayed]:
         """Return the results, when the recording has ended; some may still be running."""
         for watch in self.judge.watches.values():
+            if self.judge.teaches is not None:
+                watch.teach(self.judge.teaches)
             self._over(watch)
         return self.results
 
@@ -92,14 +102,20 @@ class Findings:
 
 
 def replay_unit(
-    unit: Unit, analyzer: Analyzer, settings: WatchSettings, zone: str
+    unit: Unit,
+    analyzer: Analyzer,
+    settings: WatchSettings,
+    zone: str,
+    *,
+    teaches: TemplateHistory | None = None,
 ) -> dict[str, Replayed]:
     """Replay a unit and return what came of each of its attempts, by attempt.
 
+    Attempts that ended well teach `teaches` what they printed, which changes nothing here.
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    found = Findings(analyzer, settings, zone)
+    found = Findings(analyzer, settings, zone, teaches=teaches)
     names = [source.entry.attempt for source in unit.attempts]
     extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster

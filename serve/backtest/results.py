@@ -12,6 +12,7 @@ import msgspec
 
 from relume.advice import Advice
 from relume.errors import InputError
+from relume.records import verdict_record
 from relume.serve.backtest.replay import Replayed
 from relume.serve.backtest.sources import Unit
 from relume.verdict import Locator, Verdict
@@ -32,7 +33,8 @@ class AdviceResult(msgspec.Struct, frozen=True):
 class AttemptResult(msgspec.Struct, frozen=True):
     """What came of one attempt. Times are UTC microseconds, null without any clock.
 
-    `verdict` has kind, cause, domain, rule and confidence of the verdict on everything. `logs`
+    `verdict` has kind, cause, domain, rule and confidence of the verdict on everything, and, where
+    nobody knows the cause, its `unrecognised` lines. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
     `skipped` counts what was left out of the others.
     """
@@ -228,10 +230,6 @@ def _advice(advice: Advice, verdict: Verdict | None) -> AdviceResult:
 def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
-    return {
-        "kind": verdict.kind.value,
-        "cause": verdict.cause,
-        "domain": verdict.domain.value,
-        "rule": verdict.rule,
-        "confidence": verdict.confidence,
-    }
+    keys = ("kind", "cause", "domain", "rule", "confidence", "unrecognised")
+    record = verdict_record(verdict)
+    return {key: record[key] for key in keys}

@@ -26,6 +26,7 @@ from relume.serve.backtest.sources import Planned
 from relume.serve.backtest.units import dataset_plans
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
+from relume.serve.healthy import LakeHistory
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
@@ -49,8 +50,13 @@ class Judging:
     progress: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, settings: Settings, rules: Sequence[Path] = ()) -> Judging:
+    def of(
+        cls, settings: Settings, rules: Sequence[Path] = (), *, lake: Path | None = None
+    ) -> Judging:
         """Return how a configuration judges, with `rules` besides its own; it takes a second.
+
+        Which lines are usual is known from the healthy attempts of `lake`, else of the configured
+        one.
 
         Raises
         ------
@@ -58,7 +64,7 @@ class Judging:
             For rules or patterns that can't be used.
         """
         return cls(
-            analyzer=analyzer_of(settings, rules=rules),
+            analyzer=analyzer_of(settings, rules=rules, lake=lake),
             settings=RunnerOptions.of(settings).watch,
             zone=settings.cluster.timezone,
             progress=tuple(map(str, settings.progress.patterns)),
@@ -109,6 +115,11 @@ class Recording:
         self._labels = source
         self._live = self._reader is not None and is_live(self._reader)
 
+    @property
+    def lake(self) -> Path | None:
+        """The folder of a lake; null for a data set."""
+        return None if self._reader is None else Path(self._reader.folder)
+
     def digest(self, *, labels: bool = True) -> str:
         """Return a hash of the data and its labels, or without them; of a data set its own."""
         if self._dataset is not None:
@@ -152,12 +163,18 @@ class Recording:
                 results.add(unit_result(*replay_live(reader, analyzer, settings, zone)))
             advance(1, 1)
             return
+        # What is learned now is for the next time: no result depends on the order of replays.
+        taught = None if self.lake is None else LakeHistory(self.lake)
+        teaches = None if taught is None else taught.history
         plans = self._plans()
         for number, planned in enumerate(plans):
             advance(number, len(plans))
             if planned.name not in results.done:
                 unit = planned.make()
-                results.add(unit_result(unit, replay_unit(unit, analyzer, settings, zone)))
+                found = replay_unit(unit, analyzer, settings, zone, teaches=teaches)
+                results.add(unit_result(unit, found))
+        if taught is not None:
+            taught.close()
         advance(len(plans), len(plans))
 
     def _plans(self) -> list[Planned]:

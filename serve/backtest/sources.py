@@ -12,7 +12,7 @@ from relume.errors import InputError
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.blocks import Block
 from relume.ingest.datasets.scheduler import comment_of
-from relume.ingest.forms import form_of
+from relume.ingest.forms import form_of_file
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.serve.live.history import RunKey
@@ -122,7 +122,7 @@ def file_source(file: LogFile) -> LogSource:
     modified = None
     try:
         modified = path.stat().st_mtime
-        stream = stream or form_of(probe(path))
+        stream = stream or form_of_file(path.name, probe(path))
     except OSError as error:
         raise InputError(
             f"cannot read {path}",

@@ -123,10 +123,11 @@ class Bookkeeper:
         if watch is None:
             return view_of(record)
         first, last = watch.steps
+        verdict = watch.shown_verdict()
         landed = replace(record.landed, bytes=self.landed_bytes(record.attempt))
         return view_of(
             replace(record, first_step=first, last_step=last),
-            verdict=None if watch.verdict is None else case_record(watch.verdict),
+            verdict=None if verdict is None else case_record(verdict),
             landed=landed if landed.bytes else record.landed,
         )
 

@@ -15,6 +15,8 @@ from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
+from relume.models.templates.history import TemplateHistory
+from relume.serve.healthy import run_of
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
@@ -48,6 +50,9 @@ class Judge:
         takes all of them.
     retired
         Called with each attempt that isn't watched any more.
+    history, teaches
+        What healthy attempts print, null for what the analyzer knows; whom attempts that aren't
+        watched any more teach what they printed, null for nobody.
     is_done
         Whether an attempt was done with before the first landing that this judge takes: what comes
         of it is only its end, which would make another finding.
@@ -59,6 +64,8 @@ class Judge:
     recall: Callable[[RunKey], Iterable[tuple[AttemptId, PastAttempt]]] = lambda _: ()
     retired: Callable[[AttemptWatch], None] = lambda _: None
     is_done: Callable[[str], bool] = lambda _: False
+    history: TemplateHistory | None = None
+    teaches: TemplateHistory | None = None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
     _histories: Histories = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
@@ -193,9 +200,11 @@ class Judge:
         if not opt_in.opted_in:  # nobody may act on it, so nobody is told to
             settings = replace(settings, mode=Mode.MONITOR)
         # One name for whatever the job writes: an attempt's files are known only as they appear.
+        analysis = self.analyzer.begin(event.attempt, (), history=self.history)
+        analysis.note_job(run_of(event))
         watch = AttemptWatch(
             attempt,
-            self.analyzer.begin(event.attempt, ()),
+            analysis,
             run=run,
             history=self._histories.before(run, attempt),
             wishes=read_wishes(event.comment),
@@ -212,6 +221,8 @@ class Judge:
         if not self._of_run[watch.run]:
             del self._of_run[watch.run]
         self._histories.put(watch.run, watch.attempt, watch.outcome())
+        if self.teaches is not None:
+            watch.teach(self.teaches)
         self.retired(watch)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from relume.advice import Mode
+from relume.advice import Mode, Operation
 from relume.models.hang.gap import GapSettings
 from relume.models.policy.view import Policy
 from relume.serve.configured import diagnosis_of
@@ -57,6 +57,7 @@ class RunnerOptions:
                     exclusion_cap=policy.exclusion_cap,
                     hold_seconds=policy.hold_seconds,
                     advice_seconds=policy.advice_seconds,
+                    numeric=Operation(policy.numeric.upper()),
                 ),
                 diagnosis=diagnosis_of(settings),
                 gaps=GapSettings(actionable_seconds=serve.hang_seconds),

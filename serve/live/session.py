@@ -18,6 +18,7 @@ from relume.events import SourceStatus, Tick
 from relume.ingest.importing.position import PREFIX
 from relume.ingest.lake import LakeReader, LakeWriter, Landing
 from relume.ingest.lake.retention import BORN, JUDGE
+from relume.serve.healthy import LakeHistory
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.follow import JobLogs, job_paths
@@ -57,7 +58,15 @@ class Session:
             _require_live(around.lake, positions)
             self._born_is_new = BORN not in positions
             self._born_at = int(positions.get(BORN, self.time()))
-            self._judge = Judge(around.analyzer, self._options.watch, self._options.zone)
+            self._healthy = LakeHistory(around.lake)
+            known = self._healthy.history
+            self._judge = Judge(
+                around.analyzer,
+                self._options.watch,
+                self._options.zone,
+                history=known,
+                teaches=known,
+            )
             self._books = Bookkeeper(around.ledger, self._judge, around.metrics)
             self._began: dict[str, int] = {}
             self._commits: deque[tuple[int, int]] = deque()
@@ -153,11 +162,13 @@ class Session:
         if self._books.retired:
             self._books.retired.clear()
             self._kernel.use(self._nodes())
+        self._healthy.keep(self._now)
 
     def close(self) -> None:
         """Let go of the lake and of every file; what was not committed is read again."""
         self._logs.close()
         self._kernel.close()
+        self._healthy.close()
         self._lake.close()
 
     def _land(self, landings: Sequence[Landing], *, force: bool) -> None:

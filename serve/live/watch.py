@@ -16,7 +16,6 @@ from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.episode import (
     ADVANCES_TO_RECOVER,
-    JOB_STREAMS,
     SchedulerFacts,
 )
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -25,10 +24,12 @@ from relume.models.policy.decide import CONFIRMED_HANG_RULE, decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.record import to_advice
 from relume.models.policy.view import Decision, JobWishes, PastAttempt, Policy, PolicyView
+from relume.models.templates.history import TemplateHistory
+from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
 from relume.serve.live.naming import log_source
-from relume.verdict import Domain, Kind, Locator, Retry, Verdict
+from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
 MICROSECONDS = 1_000_000
@@ -294,6 +295,22 @@ class AttemptWatch:
             log.exception("%s: diagnosis failed", self.attempt)
             return self._failed_diagnosis()
 
+    def shown_verdict(self) -> Verdict | None:
+        """Return the present verdict with its unrecognised lines; null before there is one."""
+        try:
+            return None if self.verdict is None else self._analysis.with_lines(self.verdict)
+        except Exception:
+            log.exception("%s: no lines to show", self.attempt)
+            return self.verdict
+
+    def teach(self, history: TemplateHistory) -> bool:
+        """Take what the attempt printed into `history`, if it ended well; say whether it did."""
+        try:
+            return self._analysis.teach(history, self._settings.diagnosis)
+        except Exception:
+            log.exception("%s: nothing learned", self.attempt)
+            return False
+
     def outcome(self) -> PastAttempt:
         """How this attempt ended, for the decisions about the next ones."""
         verdict = self.verdict
@@ -316,7 +333,7 @@ class AttemptWatch:
             retry=Retry.YES,
             rule=CONFIRMED_HANG_RULE,
             confidence=0.9,
-            why=(*verdict.why, hang.reason),
+            reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=hang.reason)),
         )
 
     def _hangs(self) -> bool:
@@ -418,8 +435,8 @@ def _identity(verdict: Verdict) -> tuple[object, ...]:
 
 def _without_cause(verdict: Verdict) -> Verdict:
     """Return the verdict without a finding that the job got over."""
-    why = (*verdict.why, "set aside: the job made new steps after it")
-    return replace(verdict, confidence=0.3, why=why, **_NO_FINDING)
+    reasons = (*verdict.reasons, Reason(ReasonCode.NEW_STEPS))
+    return replace(verdict, confidence=0.3, reasons=reasons, **_NO_FINDING)
 
 
 def _changes(last: Advice, decision: Decision, view: PolicyView) -> bool:

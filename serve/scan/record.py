@@ -26,6 +26,7 @@ _VERDICT_KEYS = (
     "evidence",
     "missing_evidence",
     "why",
+    "unrecognised",
 )
 
 

@@ -56,8 +56,10 @@ class Steps:
             self.numbers.steps[part],
             self.numbers.times[part],
             self.numbers.elapsed[part],
+            self.numbers.losses[part],
             self.block.lines_at(self.starts[part]),
             lambda at: self.text(begin + at),
+            lambda at: (int(self.starts[begin + at]), int(self.ends[begin + at])),
         )
 
     def text(self, at: int) -> bytes:
@@ -200,13 +202,17 @@ def _known(
 ) -> tuple[Integers, Integers, Numbers]:
     """Return where the known lines are, and what they say."""
     at = np.flatnonzero(numbers.which != UNKNOWN)
-    chosen = Numbers(numbers.which[at], numbers.steps[at], numbers.times[at], numbers.elapsed[at])
+    chosen = Numbers(
+        *(numbers.which[at], numbers.steps[at], numbers.times[at]),
+        *(numbers.elapsed[at], numbers.losses[at]),
+    )
     return starts[at], ends[at], chosen
 
 
 def _nothing_known(candidates: list[Candidate], block: Block) -> Steps:
     none = np.zeros(0, np.int64)
-    numbers = Numbers(none, none, none, none.astype(np.float64))
+    floats = none.astype(np.float64)
+    numbers = Numbers(none, none, none, floats, floats)
     return Steps(candidates, none, none, numbers, (), block)
 
 

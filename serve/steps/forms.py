@@ -19,6 +19,8 @@ MAX_SEEN = 16_384
 """Forms of which it is counted how often they came."""
 MAX_WORDINGS = 4096
 """What lines of known forms say; logs that say still more are read one by one."""
+MAX_NEW = 64
+"""Wordings of known forms that are learned from one block before its lines are read."""
 UNKNOWN = -1
 BLANK = bytes.maketrans(b"123456789", b"000000000")
 """Blanks out digits, but for how many there are."""
@@ -36,6 +38,7 @@ class Numbers:
     steps: Integers
     times: Integers
     elapsed: NDArray[np.float64]
+    losses: NDArray[np.float64]
 
 
 class Forms:
@@ -59,6 +62,7 @@ class Forms:
         self._by_blank: dict[bytes, int] = {}
         self._seen: dict[bytes, int] = {}
         self._forms: list[Form] = []
+        self._sizes: list[int] = []
         self._known: dict[tuple[int, bytes], int] = {}
         self._columns: _Columns | None = None
         self._bases = np.zeros(0, np.int64)
@@ -77,8 +81,8 @@ class Forms:
                 return
             self._seen.pop(blank, None)
             number = self._by_blank[blank] = self._add_form(text)
-        if number != UNKNOWN and len(self.wordings) < MAX_WORDINGS:
-            self._add_wording(number, text)
+        if number != UNKNOWN:
+            self._add_wording(number, bytes(text[at] for at in self._forms[number].fixed), text)
 
     def find(self, codes: Codes, starts: Integers, blanks: Sequence[bytes]) -> Numbers:
         """Read those of the lines that are known; `blanks` are they without their digits."""
@@ -90,6 +94,7 @@ class Forms:
             np.zeros(len(blanks), np.int64),
             np.zeros(len(blanks), np.int64),
             np.zeros(len(blanks), np.float64),
+            np.full(len(blanks), np.nan),
         )
         if not known.size:
             return found
@@ -102,6 +107,7 @@ class Forms:
         said = found.which != UNKNOWN
         found.times[said] += self._bases[found.which[said]]
         found.elapsed[known] = columns.elapsed.add_up(codes, at, forms)
+        found.losses[known] = columns.losses.floats(codes, at, forms)
         return found
 
     def _add_form(self, text: bytes) -> int:
@@ -109,19 +115,26 @@ class Forms:
         if form is None or len(form.limits) > _LIMITS:
             return UNKNOWN
         self._forms.append(form)
+        self._sizes.append(len(text))
         self._columns = None
         return len(self._forms) - 1
 
-    def _add_wording(self, number: int, text: bytes) -> None:
-        form, said = self._forms[number], self._read(text)
-        key = number, bytes(text[place] for place in form.fixed)
-        if said is None or key in self._known:
-            return
-        self._known[key] = len(self.wordings)
+    def _add_wording(self, number: int, fixed: bytes, text: bytes) -> int:
+        """Learn what a line of a form says; return its wording, `UNKNOWN` where none is learned."""
+        key = number, fixed
+        if len(self._known) >= MAX_WORDINGS or key in self._known:
+            return self._known.get(key, UNKNOWN)
+        said = self._read(text)
+        if said is None:
+            self._known[key] = UNKNOWN
+            return UNKNOWN
+        form, wording = self._forms[number], len(self.wordings)
+        self._known[key] = wording
         base, is_timed = (said.time or 0) - worth(form.times, text), said.time is not None
         self._bases = np.append(self._bases, base)
         self.timed = np.append(self.timed, is_timed)
         self.wordings.append(Wording(said.point, said.rank, is_timed, self._reader(said)))
+        return wording
 
     def _made_columns(self) -> _Columns:
         if self._columns is None:
@@ -136,11 +149,14 @@ class Forms:
         differs = (rows[1:] != rows[:-1]).any(axis=1) | (forms[1:] != forms[:-1])
         heads = np.concatenate(([0], np.flatnonzero(differs) + 1))
         lengths = np.diff(heads, append=len(forms))
-        fixed, get = rows[heads], self._known.get
-        which = [
-            get((form, row[: len(self._forms[form].fixed)].tobytes()), UNKNOWN)
-            for form, row in zip(forms[heads].tolist(), fixed, strict=True)
-        ]
+        which, new = list[int](), 0
+        for head, form in zip(heads.tolist(), forms[heads].tolist(), strict=True):
+            fixed = rows[head, : len(self._forms[form].fixed)].tobytes()
+            wording = self._known.get((form, fixed))
+            if wording is None and new < MAX_NEW:
+                text = codes[starts[head] : starts[head] + self._sizes[form]].tobytes()
+                wording, new = self._add_wording(form, fixed, text), new + 1
+            which.append(UNKNOWN if wording is None else wording)
         return np.repeat(np.array(which, np.int64), lengths)
 
 
@@ -151,6 +167,7 @@ class _Columns:
         self.steps = _Table([form.steps for form in forms])
         self.times = _Table([form.times for form in forms])
         self.elapsed = _Table([form.elapsed for form in forms])
+        self.losses = _Table([[Digit(place, 1) for place in form.loss] for form in forms])
         self.fixed = _Table([[Digit(place, 1) for place in form.fixed] for form in forms])
         limits = [[*form.limits, *[_NO_LIMIT] * (_LIMITS - len(form.limits))] for form in forms]
         self._limits = np.array(limits, np.int64)
@@ -177,6 +194,15 @@ class _Table:
         """Return the digits of each line, as they are written; zero bytes where there is none."""
         digits: Codes = codes[starts[:, None] + self._places[forms]]
         return digits * (self._worths[forms] > 0)
+
+    def floats(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.float64]:
+        """Return the number that each line has there, NaN for lines without one."""
+        texts = np.full(len(starts), np.nan)
+        told = np.flatnonzero(self._worths[forms].any(axis=1))
+        if told.size:
+            digits = self.codes(codes, starts[told], forms[told])
+            texts[told] = digits.view(f"S{digits.shape[1]}")[:, 0].astype(np.float64)
+        return texts
 
     def add_up(self, codes: Codes, starts: Integers, forms: Integers) -> Integers:
         """Return what the digits of each line add up to."""

@@ -22,6 +22,7 @@ MAX_NUMBERS = 48
 TRIALS = 8
 """Lines with other digits everywhere that must be read as expected."""
 _NUMBER = re.compile(rb"\d+")
+_FLOAT = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _DIGITS = b"0123456789"
 _ZERO = ord("0")
 _CLOCK_LIMITS = {3600 * 10**6: 24, 60 * 10**6: 60, 10**6: 60}
@@ -70,6 +71,7 @@ class Form:
     times: list[Digit] = field(default_factory=list)
     elapsed: list[Digit] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
+    loss: list[int] = field(default_factory=list)
     fixed: list[int] = field(default_factory=list)
 
 
@@ -83,6 +85,7 @@ def learn(text: bytes, read: Read) -> Form | None:
         _learn_number(form, text, range(begin, end), said, read)
     size = len(form.steps)
     form.steps = [Digit(digit.at, 10 ** (size - 1 - n)) for n, digit in enumerate(form.steps)]
+    form.loss = _whole_number(form.loss, text)
     is_sure = worth(form.steps, text) == said.point.step and _holds(form, text, said, read)
     return form if is_sure else None
 
@@ -90,6 +93,20 @@ def learn(text: bytes, read: Read) -> Form | None:
 def worth(digits: Iterable[Digit], text: bytes) -> int:
     """Return what digits of a line add up to."""
     return sum(digit.worth * (text[digit.at] - _ZERO) for digit in digits)
+
+
+def loss_of(form: Form, text: bytes) -> float | None:
+    """Return the loss that a line says, null when it says none."""
+    written = bytes(text[place] for place in form.loss)
+    return float(written) if _FLOAT.fullmatch(written) else None
+
+
+def _whole_number(places: list[int], text: bytes) -> list[int]:
+    """Return where the number is written that has digits at these places, with its sign."""
+    if not places:
+        return []
+    begin, end = min(places), max(places) + 1
+    return list(range(begin - (text[begin - 1 : begin] == b"-"), end))
 
 
 def _learn_number(form: Form, text: bytes, at: range, said: Said, read: Read) -> None:
@@ -107,6 +124,8 @@ def _learn_number(form: Form, text: bytes, at: range, said: Said, read: Read) ->
     elif changed == {"elapsed"} and close is not None:
         then, now = said.point.elapsed_seconds or 0.0, close.point.elapsed_seconds or 0.0
         form.elapsed += _positional(at, int((now - then) * per_one))
+    elif changed == {"loss"}:
+        form.loss += at
     elif changed:
         form.fixed += at
 
@@ -148,6 +167,8 @@ def _changes(said: Said, other: Said | None) -> set[str]:
     changes = {"step"} if other.point.step != said.point.step else set()
     if other.time != said.time:
         changes.add("time")
+    if other.point.loss != said.point.loss:
+        changes.add("loss")
     if said.point.is_bar and other.point.elapsed_seconds != said.point.elapsed_seconds:
         changes.add("elapsed")
     return changes
@@ -201,8 +222,10 @@ def _is_expected(form: Form, text: bytes, said: Said, line: bytes, other: Said) 
     longer = worth(form.elapsed, line) - worth(form.elapsed, text)
     expected |= {"time"} if later else set()
     expected |= {"elapsed"} if longer else set()
+    expected |= {"loss"} if loss_of(form, line) != loss_of(form, text) else set()
     return (
         _changes(said, other) == expected
+        and (loss_of(form, line) == other.point.loss)
         and other.point.step == worth(form.steps, line)
         and (said.time is None or other.time == said.time + later)
         and (not form.elapsed or other.point.elapsed_seconds == worth(form.elapsed, line))

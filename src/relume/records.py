@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from relume.verdict import Evidence, Locator, Mention, Verdict
+from relume.reasons import Cited, Reason
+from relume.verdict import Evidence, Locator, Mention, Stuck, Unrecognised, Verdict
 
 SCHEMA_VERSION = 1
 """Version of every JSON document that Relume prints."""
@@ -51,10 +52,29 @@ def _body(verdict: Verdict, *, with_files: bool) -> dict[str, Any]:
         "missing_evidence": list(verdict.missing_evidence),
         "rule": verdict.rule,
         "why": list(verdict.why),
+        "reasons": [_reason(r, with_files=with_files) for r in verdict.reasons],
+        "unrecognised": [_unrecognised(u, with_files=with_files) for u in verdict.unrecognised],
     }
     if with_files:
         body["root_cause_file"] = verdict.root_file
+        body["stuck"] = None if verdict.stuck is None else _stuck(verdict.stuck)
     return body
+
+
+def _stuck(stuck: Stuck) -> dict[str, Any]:
+    return {
+        "pattern": stuck.pattern,
+        "culprits": [locator_record(where) for where in stuck.culprits],
+        "suspects": list(stuck.suspects),
+        "group": stuck.group,
+        "sequence": stuck.sequence,
+        "operation": stuck.operation,
+        "waiting": list(stuck.waiting),
+        "absent": list(stuck.absent),
+        "waits": list(stuck.waits),
+        "dumped": stuck.dumped,
+        "missing": list(stuck.missing),
+    }
 
 
 def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:
@@ -69,5 +89,38 @@ def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
         "role": evidence.role,
         "event_time": evidence.event_time,
         "text": evidence.text,
+        "stream": evidence.stream,
+        "forgeable": evidence.is_forgeable,
     }
     return record | {"file": evidence.file} if with_files else record
+
+
+def _reason(reason: Reason, *, with_files: bool) -> dict[str, Any]:
+    return {
+        "code": reason.code.value,
+        "count": reason.count or len(reason.lines),
+        "detail": reason.detail,
+        "lines": [_cited(line, with_files=with_files) for line in reason.lines],
+    }
+
+
+def _cited(cited: Cited, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {"rule": cited.rule, "line": cited.line}
+    if with_files:
+        record["file"] = cited.file
+    record["by"] = None if cited.by is None else _cited(cited.by, with_files=with_files)
+    return record
+
+
+def _unrecognised(line: Unrecognised, *, with_files: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "line": line.line,
+        "text": line.text,
+        "count": line.count,
+        "lines_before_end": line.lines_before_end,
+        "why": list(line.why),
+        "event_time": line.event_time,
+        "where": locator_record(line.where),
+        "is_trouble": line.is_trouble,
+    }
+    return record | {"file": line.file} if with_files else record

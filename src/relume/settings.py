@@ -85,7 +85,9 @@ class DiagnoseSettings(_Section):
     """The confidence (0 to 1) below which a verdict is *unknown*.
 
     The default asks for more likely than not. Raising it abstains more often and is wrong less
-    often; lowering it answers more often, down to 0, which answers always."""
+    often; lowering it answers more often, down to 0, which answers always. Confidence is calibrated
+    (`docs/confidence.md`): of verdicts at 0.9 about nine in ten have the right kind. More than 0.97
+    is never claimed, so above that everything is unknown."""
 
     max_evidence: int = Field(default=12, ge=0)
     """How many lines of evidence a verdict lists at most.
@@ -98,6 +100,12 @@ class DiagnoseSettings(_Section):
 
     The default lists every rank of a job of 25 nodes with 8 GPUs each. Raising it makes records of
     large jobs longer; lowering it drops the later mentions. The verdict itself doesn't change."""
+
+    lake: str = ""
+    """The lake whose healthy attempts tell which lines are usual, where a command names no lake.
+
+    Of an attempt of which nobody knows why it failed, the lines are shown that no rule knows and no
+    healthy attempt printed. By default it is empty: only the attempt itself tells what is usual."""
 
 
 class ProgressSettings(_Section):
@@ -223,6 +231,13 @@ class PolicySettings(_Section):
 
     The default outlasts a controller that is away for some minutes. A longer time lets a controller
     that comes back late restart jobs that people have dealt with meanwhile."""
+
+    numeric: Literal["observe", "hold", "stop"] = "observe"
+    """What is advised of an attempt that failed for its numbers: NaN, a loss scale that gave up.
+
+    `observe`, the default, only reports it with its first bad step: whether such a run is lost, its
+    owner knows best. `hold` keeps the next attempt from starting until somebody has looked; `stop`
+    lets there be none. A job that still runs is left alone whatever this says."""
 
 
 class ControllerSettings(_Section):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from relume.reasons import Reason
+
 
 class Kind(StrEnum):
     """What happened to the attempt (metrics section 1, plus what a verdict may also say)."""
@@ -80,9 +82,16 @@ class Mention:
     file: str
 
 
+JOB_STREAMS = frozenset({"stdout", "stderr"})
+"""Streams of the job itself: the log of a kernel or a controller goes on whatever the job does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown."""
+    """One line that supports the verdict. `event_time` is UTC microseconds, null if unknown.
+
+    `stream` says who wrote the log: ``stdout`` and ``stderr`` are the job's own.
+    """
 
     rule: str
     role: str
@@ -90,6 +99,59 @@ class Evidence:
     line: int
     text: str
     event_time: int | None = None
+    stream: str = "stdout"
+
+    @property
+    def is_forgeable(self) -> bool:
+        """Whether the job itself may have written the line: such a line accuses no node for good.
+
+        Only others feed a ledger of nodes or a drain (DESIGN 4.2).
+        """
+        return self.stream in JOB_STREAMS
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecognised:
+    """One line that no rule knows, shown since it is unusual. It proves nothing, blames nobody.
+
+    `line` is 0-based within `file`. `count` is how many lines like it were looked at,
+    `lines_before_end` how many lines its log goes on after it. `why` says in words what is unusual.
+    `event_time` is UTC microseconds, null if unknown. `where` is who printed such lines, empty
+    where that isn't known or several did; `is_trouble` whether it has words for what goes wrong.
+    """
+
+    file: str
+    line: int
+    text: str
+    count: int
+    lines_before_end: int
+    why: tuple[str, ...]
+    event_time: int | None = None
+    where: Locator = Locator()
+    is_trouble: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The work that holds up a job, by its collective dumps.
+
+    `pattern` says how (`docs/formats/dumps.md`). `culprits` are all who are named, the most
+    suspicious first; `suspects` ranks of which it can't be told which it is. `waiting` are the
+    ranks in the work, `absent` those of its group that are not; `waits` says who waits for whom.
+    `dumped` counts the ranks with a dump, `missing` are those without.
+    """
+
+    pattern: str
+    culprits: tuple[Locator, ...] = ()
+    suspects: tuple[int, ...] = ()
+    group: str | None = None
+    sequence: int | None = None
+    operation: str | None = None
+    waiting: tuple[int, ...] = ()
+    absent: tuple[int, ...] = ()
+    waits: tuple[str, ...] = ()
+    dumped: int = 0
+    missing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +164,11 @@ class Verdict:
     ``" > "`` and the installed code below it that raised it, where that isn't its own; null when it
     is no exception or no traceback shows it;
     `missing_evidence` says which sources would
-    have decided the open questions.
+    have decided the open questions; `unrecognised` are lines that no rule knows, of an attempt of
+    which nobody knows why it failed, or whether it did: the most unusual first. One that passes for
+    healthy only because its steps advance has those that look like a failure. `reasons` tells how
+    the verdict came about, `why` the same in words; `stuck` what collective dumps show, null
+    without them.
     """
 
     attempt: str
@@ -120,6 +186,13 @@ class Verdict:
     mentions: tuple[Mention, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     missing_evidence: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     files: tuple[str, ...] = field(default=())
     raised_in: str | None = None
+    unrecognised: tuple[Unrecognised, ...] = ()
+    stuck: Stuck | None = None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons in words."""
+        return tuple(reason.sentence for reason in self.reasons)

@@ -33,6 +33,7 @@ KEYS = {
     "confidence",
     "evidence",
     "missing_evidence",
+    "unrecognised",
 }
 LOCATOR_KEYS = {"node", "rank", "local_rank", "gpu", "nic"}
 
@@ -386,3 +387,50 @@ def test_a_configuration_with_an_unknown_key_is_refused_with_the_nearest_name(
     message = refused(str(failed_log), "--config", str(config))
     assert f"{config}:2" in message
     assert "confidence_threshold" in message
+
+
+ODD = "vault: seal 4 is open \x1b[31m\x07, nobody may go on"
+RECORD = "JobID|State|ExitCode|NodeList\n7|FAILED|1:0|gpu-a07\n"
+
+
+@pytest.fixture
+def unknown_failure(tmp_path: Path) -> Path:
+    folder = tmp_path / "job-7"
+    folder.mkdir()
+    (folder / "job.out").write_text("\n".join([*STEPS, ODD, "keeper 7 goes home"]) + "\n")
+    (folder / "sacct.txt").write_text(RECORD)
+    return folder
+
+
+def test_a_failure_that_no_rule_knows_shows_unrecognised_lines(unknown_failure: Path) -> None:
+    output = run(str(unknown_failure)).stdout
+    where = (
+        f"  no rule  {unknown_failure / 'job.out'}:31 (nothing like it earlier; once; 1 line before"
+    )
+    assert where in output
+    assert "\x1b" not in output
+    assert "\x07" not in output
+    assert "vault: seal 4 is open \N{REPLACEMENT CHARACTER}" in output
+
+
+def test_unrecognised_lines_have_a_json_form(unknown_failure: Path) -> None:
+    [verdict] = document(str(unknown_failure))["verdicts"]
+    first = verdict["unrecognised"][0]
+    assert first == {
+        "file": str(unknown_failure / "job.out"),
+        "line": 30,
+        "text": first["text"],
+        "count": 1,
+        "lines_before_end": 1,
+        "why": ["nothing like it earlier", "once", "1 line before the end"],
+        "event_time": None,
+        "where": dict.fromkeys(("node", "rank", "local_rank", "gpu", "nic")),
+        "is_trouble": False,
+    }
+    assert verdict["cause"] == "unknown_failure"
+
+
+def test_an_explained_failure_shows_no_unrecognised_lines(failed_log: Path) -> None:
+    [verdict] = document(str(failed_log))["verdicts"]
+    assert verdict["unrecognised"] == []
+    assert "no rule" not in run(str(failed_log)).stdout

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from relume.benchmarks.demo.corpus import generate
 from relume.benchmarks.tables import update
 from relume.cli import app
 
-if TYPE_CHECKING:
-    import pytest
-
 SHOWN = re.compile(r"```console\n\$ relume diagnose (?P<path>\S+)\n(?P<output>.*?)```", re.DOTALL)
 
 
-def test_the_tables_are_those_of_the_stored_results(repository: Path) -> None:
-    text = (repository / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/unknown.md"])
+def test_the_tables_are_those_of_the_stored_results(repository: Path, page: str) -> None:
+    text = (repository / page).read_text()
     assert update(text, repository / "benchmarks" / "results") == text
 
 

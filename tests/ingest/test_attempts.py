@@ -97,9 +97,12 @@ def test_what_is_left_out_of_a_folder_is_counted(tmp_path: Path) -> None:
     (root / "self").symlink_to(root)
     [attempt] = find_attempts([root])
     assert found(attempt, root) == [("a.log", "stdout")]
+    assert [(Path(dump.path).name, dump.form) for dump in attempt.dumps] == [
+        ("nccl_trace_rank_0", "flight-recorder"),
+        ("nccl_trace_rank_1.json", "flight-recorder"),
+    ]
     assert attempt.skipped.as_dict() == {
         "binary": 1,
-        "dump_not_read_yet": 2,
         "empty": 1,
         "link_out": 4,
         "not_a_log": 2,
@@ -140,6 +143,13 @@ def test_names_that_no_json_can_hold(tmp_path: Path) -> None:
     message.encode()  # raises on what can't be printed
 
 
+def test_a_dump_may_be_all_there_is(tmp_path: Path) -> None:
+    write(tmp_path, {"trace": DUMP})
+    for named in (tmp_path, tmp_path / "trace"):
+        [attempt] = find_attempts([named])
+        assert (attempt.files, [dump.path for dump in attempt.dumps]) == ((), [tmp_path / "trace"])
+
+
 def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -147,7 +157,6 @@ def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
             "empty.log": b"",
             "empty.gz": gzip.compress(b""),
             "core": b"\x7fELF" + bytes(500),
-            "nccl_trace_rank_0": DUMP,
             "models/a.pt": b"PK\x03\x04" + bytes(500),
         },
     )
@@ -157,7 +166,6 @@ def test_refusals_say_what_was_found_and_what_to_do(tmp_path: Path) -> None:
     )
     assert "is empty" in refusal(tmp_path / "empty.gz")
     assert "found binary data; expected text" in refusal(tmp_path / "core")
-    assert "a collective dump" in refusal(tmp_path / "nccl_trace_rank_0")
     assert refusal(tmp_path / "missing") == (
         f"cannot read {tmp_path / 'missing'}; found no such file or directory; "
         "expected a log file, a folder, or - for standard input; check the path"

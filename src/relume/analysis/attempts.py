@@ -81,7 +81,7 @@ def attempts(lake: Path | str, *, config: Path | None = None) -> pl.DataFrame:
     RelumeError
         When lake or configuration can't be read.
     """
-    judging = Judging.of(load_config(config).settings)
+    judging = Judging.of(load_config(config).settings, lake=Path(lake))
     return frame_of(scan_recorded(Path(lake), Window(), judging).attempts)
 
 

@@ -14,7 +14,7 @@ from relume.identity import AttemptId
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.about import zone_of_lake
 from relume.ingest.lake.batches import Parsers
-from relume.models.diagnosis.episode import JOB_STREAMS
+from relume.verdict import JOB_STREAMS
 
 SCHEMA = pl.Schema(
     {

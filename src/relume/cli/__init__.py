@@ -18,6 +18,7 @@ from relume.cli import (
     demo,
     diagnose,
     lake,
+    report,
     rules,
     scan,
     serve,
@@ -46,6 +47,7 @@ app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
 app.add_typer(lake.app, name="lake")
+app.add_typer(report.app, name="report")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 

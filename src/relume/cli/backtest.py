@@ -68,8 +68,8 @@ def backtest(
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Outcome, Recording
 
-    judging = Judging.of(load_config(config).settings, rules or [])
     recording = Recording(data, labels)
+    judging = Judging.of(load_config(config).settings, rules or [], lake=recording.lake)
     with nullcontext(out) if out is not None else _temporary() as folder:
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:

@@ -107,9 +107,10 @@ def dataset(
     list_names: Annotated[bool, typer.Option("--list", help="List the corpora.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a data set for `relume backtest` of the recorded corpus NAME.
+    """Make a data set for `relume backtest` of the corpus NAME.
 
-    Its logs stay where they are; those that are made of a recording are written into --out.
+    Its logs stay where they are; those that are made of a recording, or generated (then no --data
+    is needed), are written into --out.
     """
     from relume.benchmarks.corpora.registry import CORPORA, find
     from relume.errors import InputError
@@ -119,17 +120,19 @@ def dataset(
             print_json({"corpora": [{"name": c.name, "what": c.what} for c in CORPORA]})
             return
         for corpus in CORPORA:
-            typer.echo(f"{corpus.name:<15} {corpus.what}\n{'':<15} data: {corpus.data}")
+            typer.echo(f"{corpus.name:<15} {corpus.what}\n{'':<15} data: {corpus.data or 'none'}")
         return
-    if name is None or data is None or out is None:
-        given = {"NAME": name, "--data": data, "--out": out}
+    wanted = None if name is None else find(name)
+    is_generated = wanted is not None and not wanted.data
+    if wanted is None or out is None or (data is None and not is_generated):
+        given = {"NAME": name, "--data": "" if is_generated else data, "--out": out}
         raise InputError(
             "relume bench dataset",
             found=f"no {' and no '.join(what for what, value in given.items() if value is None)}",
             expected="NAME --data FOLDER --out FOLDER",
             hint="see relume bench dataset --list",
         )
-    made = find(name).write(data, out)
+    made = wanted.write(data, out)
     entries = list(made.attempts())
     facts = {
         "name": made.header.name,

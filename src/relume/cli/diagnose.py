@@ -45,6 +45,16 @@ CasesOption = Annotated[
     ),
 ]
 JsonLinesOption = Annotated[bool, typer.Option("--jsonl", help="One JSON record a line.")]
+LakeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lake",
+        parser=named_path,
+        metavar="FOLDER",
+        help="A lake whose healthy attempts tell which lines are usual.",
+        show_default=False,
+    ),
+]
 EngineOption = Annotated[str, typer.Option("--engine", help="hyperscan or re2: the same verdicts.")]
 
 
@@ -56,6 +66,7 @@ def diagnose(
     as_jsonl: JsonLinesOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
+    lake: LakeOption = None,
     engine: EngineOption = "hyperscan",
 ) -> None:
     """Say what happened to a job, which line proves it, who is to blame and what to do.
@@ -76,7 +87,7 @@ def diagnose(
         raise InputError(
             "nothing to diagnose", hint="name a log, a folder, or - for standard input"
         )
-    analyzer = _analyzer(config, rules or [], engine)
+    analyzer = _analyzer(config, rules or [], engine, lake)
     if cases is not None:
         _write_cases(analyzer, cases, as_document=as_json)
         return
@@ -94,7 +105,7 @@ def diagnose(
     raise typer.Exit(EXIT_FINDING if found else EXIT_FINE)
 
 
-def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
+def _analyzer(config: Path | None, rules: list[Path], engine: str, lake: Path | None) -> Analyzer:
     from relume.config import load_config
     from relume.errors import InputError, did_you_mean, shown
     from relume.serve.configured import analyzer_of
@@ -107,7 +118,12 @@ def _analyzer(config: Path | None, rules: list[Path], engine: str) -> Analyzer:
             expected=" or ".join(engines),
             hint=did_you_mean(engine, engines),
         )
-    return analyzer_of(load_config(config).settings, rules=rules, engine=engine)
+    if lake is not None and not lake.is_dir():
+        raise InputError(f"--lake {lake}", found="no such folder", expected="a lake")
+    analyzer = analyzer_of(load_config(config).settings, rules=rules, engine=engine, lake=lake)
+    if lake is not None and analyzer.history is None:
+        say(f"{lake} knows of no healthy attempt yet; only each attempt itself tells what is usual")
+    return analyzer
 
 
 def _diagnose_paths(

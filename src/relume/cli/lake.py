@@ -84,6 +84,7 @@ def import_(
     from relume.ingest.lake import LakeWriter
     from relume.ingest.lake.about import note_about
     from relume.ingest.skips import SkipCounts
+    from relume.serve.healthy import learning
 
     cluster = load_config(config).settings.cluster
     left_out = SkipCounts()
@@ -104,7 +105,8 @@ def import_(
     with LakeWriter(lake) as writer, _progress(total) as advance:
         for fact in facts:
             note_about(writer, fact)
-        report = import_units(writer, units(left_out), advance=advance)
+        with learning(lake) as learner:
+            report = import_units(writer, units(left_out), advance=advance, landed=learner.take)
     report.skipped.merge(left_out)
     _tell(report, time.monotonic() - began, time.process_time() - worked, as_json=as_json)
     if report.refused:

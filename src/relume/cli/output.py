@@ -66,8 +66,10 @@ def verdict_text(verdict: Verdict, summary: tuple[str, str], skipped: SkipCounts
     rows += _proof(verdict)
     if verdict.culprit:
         rows.append(("culprit", _where(verdict.culprit)))
+    rows += _stuck(verdict)
     rows.append(("to do", _to_do(verdict, advice)))
     rows += [("why", reason) for reason in verdict.why]
+    rows += _unrecognised(verdict)
     rows += [("missing", source) for source in verdict.missing_evidence]
     rows += [("not read", words) for words in skipped.left_out()]
     rows += [("mended", words) for words in skipped.mended()]
@@ -88,6 +90,31 @@ def _proof(verdict: Verdict) -> list[tuple[str, str]]:
     found = (e.text for e in verdict.evidence if _is_root(verdict, e.file, e.line))
     text = next(found, None)
     return [where, ("line", text.strip()[:MAX_PROOF])] if text else [where]
+
+
+def _unrecognised(verdict: Verdict) -> list[tuple[str, str]]:
+    """Each line that no rule knows: where it is and what is unusual about it, then its text."""
+    return [
+        ("no rule", words)
+        for line in verdict.unrecognised
+        for words in (
+            f"{line.file}:{line.line + 1} ({'; '.join(line.why)})",
+            f"  {line.text.strip()[:MAX_PROOF]}",
+        )
+    ]
+
+
+def _stuck(verdict: Verdict) -> list[tuple[str, str]]:
+    """What holds up the job by its dumps: the others who are to blame, the work, who waits."""
+    stuck = verdict.stuck
+    if stuck is None:
+        return []
+    rows = [("culprit", _where(where)) for where in stuck.culprits if where != verdict.culprit]
+    if stuck.operation is not None:
+        work = f"{stuck.operation} number {stuck.sequence} of group {stuck.group}"
+        rows.append(("stuck in", work))
+    rows += [("waits", step) for step in stuck.waits]
+    return rows
 
 
 def _is_root(verdict: Verdict, file: str, line: int) -> bool:

@@ -166,10 +166,10 @@ def scan(
             }
         )
     settings = load_config(config).settings
-    judging = Judging.of(settings, rules or [])
+    judging = Judging.of(settings, rules or [], lake=lake)
     window = _window(settings, starttime, endtime, since, is_live=accounting is lake is None)
     window = _narrowed(window, user, jobs, partition)
-    with _progress() as advance:
+    with judging_progress() as advance:
         if lake is not None:
             result = scan_recorded(lake, window, judging, advance=advance)
         else:
@@ -359,7 +359,7 @@ def _print_tables(scan: Scan, shown: Sequence[Scanned]) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
+def judging_progress() -> Iterator[Callable[[int], None]]:
     """Count the attempts that are judged, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda _: None

@@ -32,6 +32,20 @@ class OutputNames:
     work_dir: str
 
 
+_JOB_OUTPUT = re.compile(
+    r"(?:.*/)?slurm-\d+(?:[._+-][\w.+-]*)?\.(?:out|err)(?:\.(?:gz|zst|\d{1,3}))*", re.ASCII
+)
+
+
+def is_job_output(file: str) -> bool:
+    """Whether a file is named as Slurm names the output of a job that doesn't say otherwise.
+
+    >>> is_job_output("logs/slurm-123_4.out"), is_job_output("slurmctld.log")
+    (True, False)
+    """
+    return _JOB_OUTPUT.fullmatch(file) is not None
+
+
 def output_path(pattern: str, names: OutputNames) -> str | None:
     r"""Return the absolute path that a pattern of ``--output`` stands for.
 

@@ -7,6 +7,7 @@ import pytest
 
 from relume.features.progress.assess import ProgressAssessment, ProgressState
 from relume.features.progress.markers import Phase
+from relume.features.progress.numerics import Trouble
 
 Feed = Callable[[Iterable[str]], ProgressAssessment]
 START = datetime.fromisoformat("2024-05-01T10:00:00")
@@ -260,10 +261,13 @@ def test_rare_progress_lines_stop_late(feed: Feed) -> None:
 
 
 def test_numbers_of_the_model(feed: Feed) -> None:
-    lines = ["iter 1: loss 3.1, time 9.00ms", "iter 2: loss nan, time 9.00ms"]
+    lines = ["iter 1: loss 3.1, time 9.00ms"]
+    lines += [f"iter {n}: loss nan, time 9.00ms" for n in (2, 3, 4)]
     verdict = feed([*lines, "OVERFLOW! Skipping step. Attempted loss scale: 512.0"])
-    assert (verdict.nan_points, verdict.nan_line, verdict.nan_file) == (1, 1, "log")
-    assert (verdict.ends_in_nan, verdict.skipped_steps, verdict.loss_scale) == (True, 1, 512.0)
+    assert (verdict.nan_points, verdict.trouble_points) == (3, 3)
+    assert (verdict.trouble_line, verdict.trouble_file, verdict.trouble_step) == (1, "log", 2)
+    assert verdict.trouble is Trouble.NOT_FINITE
+    assert (verdict.skipped_steps, verdict.loss_scale) == (1, 512.0)
     assert verdict.state is ProgressState.ADVANCING
 
 

@@ -115,17 +115,17 @@ def test_numerics() -> None:
     tracker.add_point(step(3, grad_norm=math.nan, skipped_total=7), line=3, file="log")
     numerics = tracker.numerics
     assert (numerics.nan_points, numerics.skipped_steps, numerics.skipped_total) == (2, 1, 7)
-    assert numerics.first_nan is not None
-    assert (numerics.first_nan.line, numerics.last_is_nan, numerics.loss_scale) == (1, True, 8.0)
+    assert numerics.not_finite.first is not None
+    assert (numerics.not_finite.first.line, numerics.loss_scale) == (1, 8.0)
     tracker.add_point(step(4, loss=2.0), line=4, file="log")
-    assert not numerics.last_is_nan
+    assert numerics.not_finite.points == 0
 
 
 def test_an_overflowing_gradient_beside_a_loss_is_ordinary() -> None:
     tracker = ProgressTracker()
     tracker.add_point(step(1, loss=2.0, grad_norm=math.nan), line=0, file="log")
     tracker.add_point(step(2, grad_norm=math.inf), line=1, file="log")
-    assert (tracker.numerics.nan_points, tracker.numerics.last_is_nan) == (0, False)
+    assert (tracker.numerics.nan_points, tracker.numerics.not_finite.points) == (0, 0)
 
 
 def test_two_time_zones_in_one_file_are_noticed() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
 from relume.models.diagnosis.diagnose import diagnose
-from relume.models.diagnosis.episode import Episode, RankPlace, SchedulerFacts
+from relume.models.diagnosis.episode import Episode, SchedulerFacts
 from relume.models.diagnosis.order import choose_root
+from relume.models.ranks.mapping import RankMap, RankPlace
 from relume.models.signatures.rule import Exclude, Implicates, Role, Tier
 from relume.verdict import Domain, Kind, Locator
 
@@ -34,8 +35,9 @@ def excluded(episode: Episode) -> tuple[str, ...]:
 
 def test_the_printer_of_an_exception_is_named_with_its_node() -> None:
     episode = make_episode(make_hit(PRINTER, 1, rank=11))
-    episode.places = {11: RankPlace("gpu-a02", "3")}
-    assert blame_of(episode).where == Locator(node="gpu-a02", rank=11)
+    episode.ranks = RankMap({11: RankPlace("gpu-a02", "3", local_rank=3)})
+    where = Locator(node="gpu-a02", rank=11, local_rank=3, gpu="3")
+    assert blame_of(episode).where == where
 
 
 def test_an_error_that_many_ranks_print_names_nobody() -> None:

@@ -154,10 +154,14 @@ def test_between_ranks_merged_into_one_file_only_clocks_make_a_consequence() -> 
     assert first is not None
     assert second is not None
     assert (first.hit, second.hit) == (raised, waited)
-    late = make_hit(EXCEPTION, 2, rank=5, event_time=90_000_000)
-    third = choose_root(make_episode(make_hit(TIMEOUT, 1, rank=0, event_time=1_000_000), late))
+    late = make_hit(EXCEPTION, 3, rank=5, event_time=90_000_000)
+    first_out = make_hit(TIMEOUT, 1, rank=0, event_time=1_000_000)
+    too = make_hit(TIMEOUT, 2, rank=5, event_time=1_000_000)
+    third, fourth = (choose_root(make_episode(first_out, *hits, late)) for hits in ([too], []))
     assert third is not None
-    assert third.hit.signature is TIMEOUT
+    assert fourth is not None
+    assert third.hit.signature is TIMEOUT  # rank 5 had waited, too
+    assert fourth.hit is late  # it had not: the others timed out on it
 
 
 def test_a_death_by_signal_explains_the_time_outs_after_it_and_outranks_victims() -> None:

@@ -12,6 +12,7 @@ from relume.models.diagnosis.episode import Episode, LogEnd, SchedulerFacts
 from relume.models.diagnosis.own import MICROSECONDS, ended_well, own_evidence
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates, Tier
+from relume.reasons import ReasonCode
 from relume.verdict import Domain
 
 KERNEL = "kernel.log"
@@ -107,9 +108,10 @@ def test_a_controller_speaks_of_all_nodes() -> None:
         for nodes in ("gpu-z[01-04]", "gpu-[a07,z01]")
     ]
     facts = SchedulerFacts("FAILED", nodes=("gpu-a07",))
-    episode, why = own_evidence(episode_of(*told, scheduler=facts))
+    episode, [reason] = own_evidence(episode_of(*told, scheduler=facts))
     assert list(episode.all_hits()) == told[1:]
-    assert why == ("set aside 1: on nodes that the attempt did not run on",)
+    assert reason.sentence == "set aside 1: on nodes that the attempt did not run on"
+    assert (reason.code, reason.count, len(reason.lines)) == (ReasonCode.FOREIGN_NODE, 1, 1)
 
 
 def test_the_job_s_own_lines_always_count() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from making import make_episode, make_hit, make_signature
-from relume.models.diagnosis.episode import RankPlace
 from relume.models.diagnosis.waves import find_laggard
+from relume.models.ranks.mapping import RankMap, RankPlace
 from relume.models.signatures.rule import Tier
 
 TIMEOUT = make_signature("timeout", tier=Tier.TIMEOUT)
@@ -59,12 +59,11 @@ def test_the_only_silent_rank_of_a_known_world_is_named() -> None:
     hits = [make_hit(TIMEOUT, r, captures={"seq": "5"}, rank=r) for r in (0, 1, 3)]
     episode = make_episode(*hits)
     assert find_laggard(episode) is None
-    episode.world_size = 4
-    episode.places = {2: RankPlace("gpu-a01", "2")}
+    episode.ranks = RankMap({2: RankPlace("gpu-a01", "2")}, world_size=4)
     found = find_laggard(episode)
     assert found is not None
     assert found.rank == 2
-    episode.world_size = 8
+    episode.ranks = RankMap(world_size=8)
     assert find_laggard(episode) is None
 
 

@@ -192,3 +192,20 @@ def test_what_a_person_must_approve_is_not_decided_by_itself(*, settled: bool) -
     one = view(verdict=LOST_GPU, settled=settled)
     advice = to_advice(decide(one, POLICY), one, generation=1, mode=Mode.APPROVE, now=10)
     assert advice.decided_at is None
+
+
+NUMERIC = verdict(kind=Kind.NUMERIC, domain=Domain.WORKLOAD, retry=Retry.NO)
+
+
+@pytest.mark.parametrize("wanted", [Operation.OBSERVE, Operation.HOLD, Operation.STOP])
+def test_a_numeric_failure_is_only_reported_unless_the_site_says_more(wanted: Operation) -> None:
+    assert decide(view(verdict=NUMERIC), POLICY).operation is Operation.OBSERVE
+    policy = replace(POLICY, numeric=wanted)
+    decision = decide(view(verdict=NUMERIC), policy)
+    assert (decision.operation, decision.rule, decision.exclude_nodes) == (wanted, "numeric", ())
+    for left_alone in (
+        {"ended": False, "scheduler_state": "RUNNING"},
+        {"scheduler_state": "COMPLETED"},
+    ):
+        running = decide(view(verdict=NUMERIC, **left_alone), policy)
+        assert running.operation is Operation.OBSERVE

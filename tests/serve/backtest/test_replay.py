@@ -386,3 +386,17 @@ def test_a_lake_keeps_the_zone_of_its_clocks(tmp_path: Path) -> None:
     write_dataset(other, DatasetHeader(name="summer"), [entry(8)])
     refused = CliRunner().invoke(app, ["lake", "import", str(other), "--lake", str(tmp_path / "l")])
     assert "a lake of its own" in str(refused.exception)
+
+
+def test_a_hang_of_unknown_cause_shows_lines_with_its_finding(tmp_path: Path) -> None:
+    seal = f"[{clock(61)}] vault: seal 4 is broken, nobody may go on"
+    log = logged(tmp_path, "7.out", [*steps(60), seal])
+    one = only(
+        replayed(
+            tmp_path, entry(files=(log,), state="RUNNING", start=START, end=START + 980 * SECOND)
+        )
+    )
+    verdict = one.findings[0].verdict
+    assert verdict is not None
+    assert verdict.kind is Kind.HANG
+    assert verdict.unrecognised[0].text == seal

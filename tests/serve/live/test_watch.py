@@ -219,8 +219,7 @@ def test_a_node_outside_the_run_is_never_excluded_whatever_the_log_says() -> Non
     story.train(10)
     story.say("srun: error: Node failure on gpu-z99")
     story.pass_time(60)
-    assert [a.exclude_nodes for a in story.advice] == [(), ()]
-    assert story.advice[-1].operation is Operation.RESTART
+    assert story.advice == []  # it is nobody of this run: set aside, and the job goes on
 
 
 def test_a_silent_job_is_restarted_when_the_hang_is_actionable() -> None:
@@ -306,3 +305,18 @@ def test_tries_that_are_used_up_stop_the_run() -> None:
     story.watch.note_landed()
     story.pass_time(2)
     assert story.advice[-1].operation is Operation.STOP
+
+
+def test_lines_of_a_running_attempt_are_looked_for_only_when_somebody_asks() -> None:
+    story = Story()
+    story.train(30)
+    story.say("vault: seal 4 is broken, nobody may go on")
+    story.pass_time(400)
+    verdict, shown = story.watch.verdict, story.watch.shown_verdict()
+    assert verdict is not None
+    assert shown is not None
+    assert (verdict.kind, verdict.unrecognised) == (Kind.HANG, ())
+    assert [line.text for line in shown.unrecognised] == [
+        "vault: seal 4 is broken, nobody may go on"
+    ]
+    assert Story().watch.shown_verdict() is None

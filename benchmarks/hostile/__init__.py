@@ -1,0 +1,1 @@
+"""Input that is written to mislead, to stall or to fill the memory."""

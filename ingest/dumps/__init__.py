@@ -1,0 +1,1 @@
+"""Dumps of hung jobs: PyTorch's flight recorder, stacks of processes, reports of NCCL's RAS."""

@@ -1,0 +1,1 @@
+"""Where the ranks of a job run: from rank to node, local rank, GPU and process, and back."""

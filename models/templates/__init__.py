@@ -1,0 +1,1 @@
+"""Templates of log lines: what is left of a line without its values, mined by a small Drain."""

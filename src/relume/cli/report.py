@@ -1,0 +1,101 @@
+"""`relume report`: what a lake says of many attempts together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
+from relume.cli.output import print_json, say
+from relume.cli.scan import judging_progress
+
+if TYPE_CHECKING:
+    from relume.serve.unknownfailures import UnknownFailures
+
+app = typer.Typer(
+    help="Reports over a lake: unknown failures.", no_args_is_help=True, rich_markup_mode=None
+)
+
+LakeOption = Annotated[
+    Path,
+    typer.Option(
+        "--lake", parser=named_path, metavar="FOLDER", help="The lake.", show_default=False
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="SPAN", help="Only the last 2h, 7d …", show_default=False),
+]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Write each rule to a new file there.",
+        show_default=False,
+    ),
+]
+
+
+@app.command("unknown")
+def unknown(
+    *,
+    lake: LakeOption,
+    since: SinceOption = None,
+    save: SaveOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    rules: RulesOption = None,
+) -> None:
+    """Group the failures that no rule explains by how they end, with a rule to begin with for each.
+
+    Each family with its attempts, users, nodes and times, the lines that they share, and a rule
+    skeleton that `relume rules test` accepts. Changes nothing in the lake. Exit code 0; 2: the lake
+    can't be used.
+    """
+    from relume.config import load_config
+    from relume.serve.backtest.run import Judging
+    from relume.serve.reports.unknown import render, unknown_record
+    from relume.serve.scan.run import scan_recorded
+    from relume.serve.scan.window import Window
+    from relume.serve.unknownfailures import unknown_failures
+
+    window = Window(since=None if since is None else _ago(since))
+    judging = Judging.of(load_config(config).settings, rules or [], lake=lake)
+    with judging_progress() as advance:
+        scanned = scan_recorded(lake, window, judging, advance=advance).attempts
+    found = unknown_failures(scanned, judging.analyzer.catalogue)
+    if as_json:
+        print_json(unknown_record(found))
+    else:
+        for line in render(found):
+            typer.echo(line)
+    if save is not None:
+        _save(found, save)
+
+
+def _ago(span: str) -> int:
+    from relume.clock import SystemClock
+    from relume.serve.scan.window import parse_span
+
+    return SystemClock().now() - parse_span(span)
+
+
+def _save(found: UnknownFailures, folder: Path) -> None:
+    """Write the rules, and never over a file that is there: somebody may have worked on it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = 0
+    for family in found.families:
+        if family.rule is None:
+            continue
+        try:
+            with (folder / f"{family.rule.id}.toml").open("x", encoding="utf-8") as file:
+                file.write(family.rule.toml())
+        except FileExistsError as error:
+            kept += 1
+            say(f"{error.filename} is there already, and stays as it is")
+    written = sum(family.rule is not None for family in found.families) - kept
+    say(f"{written} new rules in {folder}; `relume rules test {folder}` checks them")
