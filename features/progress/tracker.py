@@ -20,8 +20,8 @@ MAX_SERIES: Final = 64
 """Printers followed at once; the one silent for longest goes first."""
 MAX_PRINTERS: Final = 16
 """Printers of one format followed; more ranks of the same job say the same."""
-MAX_LOOKS: Final = 32
-"""Lines of a run that need a look of their own before all of the others get one, too."""
+MIN_STEADY: Final = 32
+"""Lines that are worth being taken together; after fewer, ever more get a look of their own."""
 SIDE_PHASES: Final = frozenset({Phase.EVALUATION, Phase.CHECKPOINT})
 COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
 """Phases whose points are the job's own work; bars of loading files are not."""
@@ -187,13 +187,13 @@ class ProgressTracker(Clocked):
     def add_run(self, run: Run) -> Flags:
         """Take step lines in, as `add_point` does one by one; return which brought a new step."""
         advanced = np.zeros(len(run), np.bool_)
-        at = looks = 0
+        at, alone = 0, 1
         while at < len(run):
-            taken = self._add_steady(run[at:], advanced[at:]) if looks < MAX_LOOKS else 0
-            if not taken:
-                taken, looks = 1, looks + 1
-                advanced[at] = self._add_line(run, at)
-            at += taken
+            taken = self._add_steady(run[at:], advanced[at:]) if len(run) - at >= MIN_STEADY else 0
+            at, alone = at + taken, 1 if taken >= MIN_STEADY else 2 * alone
+            for line in range(at, min(at + alone, len(run))):
+                advanced[line] = self._add_line(run, line)
+            at += alone
         return advanced
 
     def _add_line(self, run: Run, at: int) -> bool:

@@ -24,6 +24,8 @@ LEARN_FROM = 1000
 """Step lines of a log before its forms are learned: small logs are read before that pays."""
 MIN_LINES = 32
 """Step lines of a block that are worth being read together."""
+MIN_RUN = 16
+"""Step lines of known forms for each of another: single ones are not worth being read apart."""
 MAX_LOGS = 64
 """Logs of an attempt whose forms are known."""
 MAX_LINE = 2048
@@ -129,6 +131,9 @@ class StepFinder:
         spans = zip(starts[unknown].tolist(), ends[unknown].tolist(), strict=True)
         candidates = self._scan_left(data, list(spans))
         log.is_dense = len(unknown) < len(blanks) / 2
+        if len(blanks) - len(unknown) < MIN_RUN * len(candidates):
+            log.is_dense = False
+            return _nothing_known(self._engine.scan(data), block)
         return Steps(candidates, *_known(numbers, starts, ends), log.forms.wordings, block)
 
     def _scan_left(self, data: bytes, spans: Sequence[tuple[int, int]]) -> list[Candidate]:
@@ -149,7 +154,10 @@ class StepFinder:
         starts, ends = np.array(spans).T
         numbers = _checked(log.forms.find(_codes(data), starts, blanks), log, block, starts, ends)
         is_unknown = (numbers.which == UNKNOWN).tolist()
-        log.is_dense = is_unknown.count(False) > count_lines(data, 0, len(data)) / 2
+        known = is_unknown.count(False)
+        if known < MIN_RUN * is_unknown.count(True):
+            return _nothing_known(candidates, block)
+        log.is_dense = known > count_lines(data, 0, len(data)) / 2
         left = [c for c, unknown in zip(candidates, is_unknown, strict=True) if unknown]
         return Steps(left, *_known(numbers, starts, ends), log.forms.wordings, block)
 
