@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, fields
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import pytest
@@ -73,7 +73,7 @@ FORMS: tuple[Form, ...] = (megatron, plain, yearless, bar)
 
 def lines_of(form: Form, seed: int) -> Iterator[str]:
     """Steps over days, with beginnings anew, late lines, losses that jump, and other lines."""
-    draw, clock, step, loss = random.Random(seed), datetime(2026, 3, 28, 20), 0, 3.0
+    draw, clock, step, loss = random.Random(seed), datetime(2026, 3, 28, 20, tzinfo=UTC), 0, 3.0
     while True:
         clock += timedelta(seconds=draw.choice((1, 2, 30, 400)), microseconds=draw.randrange(10**6))
         step += draw.choice((0, 1, 1, 1, 5))
