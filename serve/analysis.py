@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -76,12 +75,12 @@ class AttemptAnalysis:
         self._episode.note_file(block.file)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
-        raised = self._tracebacks.resume(block, parser)
+        self._tracebacks.begin(block, parser)
         found, read = self._finder.find(block, parser), -1
         steps: list[Span] = []
         for start, end, patterns in sorted(self._rules.scan(data) + found.candidates):
             if start != read:  # else both scans found this line
-                self._take_raised(raised, block, parser, start)
+                self._take_raised(self._tracebacks.until(start), block, parser)
                 raw = data[start : min(end, start + MAX_TEXT)]
                 text = raw.decode("utf-8", "replace")
                 line = parse(text, block.line_at(start), block.byte_offset_at(start))
@@ -90,12 +89,11 @@ class AttemptAnalysis:
                 steps += self._take_run(found.before(start), parser)
             before = self.new_steps
             if self._take(line, patterns, raw, parser):
-                for place in self._tracebacks.follow(block, end + 1, parser, line):
-                    heapq.heappush(raised, place)
+                self._tracebacks.follow(end + 1, line)
             if self.new_steps > before:
                 steps.append((start, end))
         steps += self._take_run(found.before(len(data)), parser)
-        self._take_raised(raised, block, parser, len(data))
+        self._take_raised(self._tracebacks.finish(), block, parser)
         self._tails.add(block, parser)
         self._kept.add(block, steps)
 
@@ -215,12 +213,9 @@ class AttemptAnalysis:
             self._episode.note_place(line)
         return begins_traceback
 
-    def _take_raised(
-        self, raised: list[Raised], block: Block, parser: LineParser, before: int
-    ) -> None:
-        """Take the exceptions that tracebacks ended with, up to `before`, in the lines' order."""
-        while raised and raised[0].begin <= before:
-            start, frame = heapq.heappop(raised)
+    def _take_raised(self, raised: Sequence[Raised], block: Block, parser: LineParser) -> None:
+        """Take the exceptions that tracebacks ended with."""
+        for start, frame in raised:
             end = block.data.find(b"\n", start)
             raw = block.data[start : min(end if end >= 0 else len(block.data), start + MAX_TEXT)]
             text = raw.decode("utf-8", "replace")
