@@ -149,6 +149,21 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "hostile",
+        "logs of 1 GB without a line's end or full of NULs, waves of a million lines, and "
+        "catastrophic expressions of a site: time, memory and what is said",
+        "none (1 GB of disk; takes ten minutes)",
+        "relume.benchmarks.hostile.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "memory",
+        "the memory of its own that diagnosing a log of 10 GB takes",
+        "none (10 GB of disk; takes some minutes)",
+        "relume.benchmarks.memory",
+        has_quick=True,
+    ),
+    Bench(
         "forged",
         "jobs that print made-up lines of Slurm, kernels and other nodes: none accuses anybody",
         "none",

@@ -10,6 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 _LOOK_SECONDS = 0.02
 _ANONYMOUS = re.compile(r"^RssAnon:\s+(\d+) kB", re.MULTILINE)
@@ -53,18 +54,20 @@ def watch_relume(*arguments: str, limit_seconds: float) -> Watched:
             peak = max(peak, _anonymous_bytes(process.pid))
             time.sleep(_LOOK_SECONDS)
         process.returncode = code = os.waitstatus_to_exitcode(status)
-        texts = []
-        for stream in (out, error):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
-    return Watched(
-        None if ended else code,
-        *texts,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        wall_seconds=wall,
-        anonymous_bytes=peak,
-        peak_rss_bytes=usage.ru_maxrss * 1024,
-    )
+        return Watched(
+            None if ended else code,
+            _read(out),
+            _read(error),
+            usage.ru_utime + usage.ru_stime,
+            wall,
+            peak,
+            usage.ru_maxrss * 1024,
+        )
+
+
+def _read(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode("utf-8", "replace")
 
 
 def _anonymous_bytes(pid: int) -> int:
