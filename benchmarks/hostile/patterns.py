@@ -1,4 +1,4 @@
-"""A site's own patterns that backtracking engines never end with, and lines that make them do so."""
+"""A site's own patterns that backtracking engines never end with, and lines that show it."""
 
 from __future__ import annotations
 
