@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEAD_SAMPLES: Final = 64
 """First samples kept as they are."""
@@ -48,13 +51,18 @@ class Batch(Protocol):
         ...
 
 
+_Entry: TypeAlias = Sample | tuple[Batch, int]
+
+
 class Thinned:
     """A bounded list: all of the first and last samples, evenly thinned ones between."""
 
     def __init__(self) -> None:
         self._head: list[Sample] = []
         self._middle: list[Sample] = []
-        self._tail: deque[Sample | tuple[Batch, int]] = deque()
+        self._tail: deque[_Entry] = deque()
+        self._whole: Batch | None = None
+        """The batch that was added last: it keeps all that it needs, until the next one comes."""
         self._stride = 1
         self._dropped = 0
 
@@ -78,23 +86,31 @@ class Thinned:
         begin = min(count, max(0, HEAD_SAMPLES - len(self._head)))
         self._head += map(batch.make, range(begin))
         surplus = len(self._tail) + count - begin - TAIL_SAMPLES
-        for _ in range(min(surplus, len(self._tail))):
-            self._thin(self._tail.popleft())
-            surplus -= 1
-        passing = max(0, surplus)
-        self._pass_through(batch, begin, begin + passing)
-        batch.keep_from(begin + passing)
+        leaving = min(max(0, surplus), len(self._tail))
+        gone = [self._tail.popleft() for _ in range(leaving)]
+        self._pass_through(gone.__getitem__, leaving)
+        self._let_go()
+        self._whole, passing = batch, max(0, surplus - leaving)
+        self._pass_through(lambda index: (batch, begin + index), passing)
         self._tail += ((batch, index) for index in range(begin + passing, count))
 
-    def _pass_through(self, batch: Batch, index: int, end: int) -> None:
-        """Thin the samples from `index` to `end`, which the tail has no room for."""
-        while (gap := self._stride - self._dropped % self._stride) <= end - index:
+    def _let_go(self) -> None:
+        """Let the batch before go, but for its samples that are kept: most often there are none."""
+        for entry in self._tail:
+            if isinstance(entry, tuple) and entry[0] is self._whole:
+                entry[0].keep_from(entry[1])
+                return
+
+    def _pass_through(self, entry: Callable[[int], _Entry], count: int) -> None:
+        """Thin so many entries, which the tail has no room for; `entry` returns each."""
+        index = 0
+        while (gap := self._stride - self._dropped % self._stride) <= count - index:
             self._dropped += gap - 1
             index += gap
-            self._thin((batch, index - 1))
-        self._dropped += end - index
+            self._thin(entry(index - 1))
+        self._dropped += count - index
 
-    def _thin(self, entry: Sample | tuple[Batch, int]) -> None:
+    def _thin(self, entry: _Entry) -> None:
         self._dropped += 1
         if self._dropped % self._stride == 0:
             self._middle.append(_made(entry))
@@ -112,9 +128,9 @@ class Thinned:
     def samples(self) -> list[Sample]:
         """Return what is kept, in order."""
         tail = [_made(entry) for entry in self._tail]
-        self._tail = deque(tail)
+        self._tail, self._whole = deque(tail), None
         return [*self._head, *self._middle, *tail]
 
 
-def _made(entry: Sample | tuple[Batch, int]) -> Sample:
+def _made(entry: _Entry) -> Sample:
     return entry if isinstance(entry, Sample) else entry[0].make(entry[1])

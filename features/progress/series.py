@@ -141,7 +141,7 @@ class Series:
         which, anchor = run.which[ahead], self._anchor
         rounded = np.array([is_rounded(wording) for wording in run.wordings])[which]
         if anchor is None or not rounded.any():
-            return [int(at) for at in ahead]
+            return list[int](ahead.tolist())
         closing, elapsed = list[int](), anchor.elapsed
         lines = zip(ahead.tolist(), run.elapsed[ahead].tolist(), rounded.tolist(), strict=True)
         for at, seconds, is_short in lines:

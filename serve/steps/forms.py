@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,11 @@ MAX_SEEN = 16_384
 """Forms of which it is counted how often they came."""
 MAX_WORDINGS = 4096
 """What lines of known forms say; logs that say still more are read one by one."""
+LEARN_AT_ONCE, MAX_NEW_FORMS = 100, 4
+"""Lines of one form in a block that are worth learning it at once, and for how many forms."""
 MAX_NEW = 64
 """Wordings of known forms that are learned from one block before its lines are read."""
-UNKNOWN = -1
+UNKNOWN, NEW = -1, -2
 BLANK = bytes.maketrans(b"123456789", b"000000000")
 """Blanks out digits, but for how many there are."""
 _ZERO = ord("0")
@@ -86,8 +90,9 @@ class Forms:
 
     def find(self, codes: Codes, starts: Integers, blanks: Sequence[bytes]) -> Numbers:
         """Read those of the lines that are known; `blanks` are they without their digits."""
-        get = self._by_blank.get
-        forms = np.fromiter((get(blank, UNKNOWN) for blank in blanks), np.int64, len(blanks))
+        forms = self._forms_of(blanks)
+        if self._learn_common(codes, starts, blanks, np.flatnonzero(forms == NEW)):
+            forms = self._forms_of(blanks)
         known = np.flatnonzero(forms >= 0)
         found = Numbers(
             np.full(len(blanks), UNKNOWN),
@@ -110,8 +115,27 @@ class Forms:
         found.losses[known] = columns.losses.floats(codes, at, forms)
         return found
 
+    def _forms_of(self, blanks: Sequence[bytes]) -> Integers:
+        return np.fromiter(map(self._by_blank.get, blanks, repeat(NEW)), np.int64, len(blanks))
+
+    def _learn_common(
+        self, codes: Codes, starts: Integers, blanks: Sequence[bytes], new: Integers
+    ) -> bool:
+        """Learn forms that many of the lines have before these are read; say whether any was."""
+        if len(new) < LEARN_AT_ONCE:
+            return False
+        begin = len(self._forms)
+        counted = Counter(blanks[at] for at in new.tolist())
+        for blank, count in counted.most_common(MAX_NEW_FORMS):
+            if count < LEARN_AT_ONCE or len(self._by_blank) >= MAX_SEEN:
+                break
+            start = starts[blanks.index(blank)]
+            text = codes[start : start + len(blank)].tobytes()
+            self._by_blank[blank] = self._add_form(text) if b"0" in blank else UNKNOWN
+        return len(self._forms) > begin
+
     def _add_form(self, text: bytes) -> int:
-        form = learn(text, self._read)
+        form = learn(text, self._read) if len(self._forms) < MAX_FORMS else None
         if form is None or len(form.limits) > _LIMITS:
             return UNKNOWN
         self._forms.append(form)
@@ -174,7 +198,7 @@ class _Columns:
 
     def is_clock(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.bool_]:
         """Whether no number of a line's clock is too large."""
-        limits = self._limits[forms]
+        limits = _rows(self._limits, forms)
         digits = codes[starts[:, None, None] + limits[:, :, :2]].astype(np.int64) - _ZERO
         below = digits[:, :, 0] * 10 + digits[:, :, 1] < limits[:, :, 2]
         flags: NDArray[np.bool_] = np.all(below, axis=1)
@@ -189,16 +213,17 @@ class _Table:
         filled = [[*row, *[Digit(0, 0)] * (width - len(row))] for row in rows]
         both = np.array(filled, np.int64).reshape(len(rows), width, 2)
         self._places, self._worths = both[:, :, 0].copy(), both[:, :, 1].copy()
+        self._is_told: NDArray[np.bool_] = np.any(self._worths, axis=1)
 
     def codes(self, codes: Codes, starts: Integers, forms: Integers) -> Codes:
         """Return the digits of each line, as they are written; zero bytes where there is none."""
-        digits: Codes = codes[starts[:, None] + self._places[forms]]
-        return digits * (self._worths[forms] > 0)
+        digits: Codes = codes[starts[:, None] + _rows(self._places, forms)]
+        return digits * (_rows(self._worths, forms) > 0)
 
     def floats(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.float64]:
         """Return the number that each line has there, NaN for lines without one."""
         texts = np.full(len(starts), np.nan)
-        told = np.flatnonzero(self._worths[forms].any(axis=1))
+        told = np.flatnonzero(self._is_told[forms])
         if told.size:
             digits = self.codes(codes, starts[told], forms[told])
             texts[told] = digits.view(f"S{digits.shape[1]}")[:, 0].astype(np.float64)
@@ -206,6 +231,12 @@ class _Table:
 
     def add_up(self, codes: Codes, starts: Integers, forms: Integers) -> Integers:
         """Return what the digits of each line add up to."""
-        digits = codes[starts[:, None] + self._places[forms]].astype(np.int64) - _ZERO
-        total: Integers = (digits * self._worths[forms]).sum(axis=1)
+        digits = codes[starts[:, None] + _rows(self._places, forms)].astype(np.int64) - _ZERO
+        total: Integers = (digits * _rows(self._worths, forms)).sum(axis=1)
         return total
+
+
+def _rows(table: Integers, forms: Integers) -> Integers:
+    """Return the row of each form; one row for all where they are of one form, as most often."""
+    first = forms[0]
+    return table[first : first + 1] if (forms == first).all() else table[forms]
