@@ -149,6 +149,13 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "progress",
+        "step lines of five frameworks through all that reads progress, in MB per CPU-second",
+        "none",
+        "relume.benchmarks.progress.bench",
+        has_quick=True,
+    ),
+    Bench(
         "hostile",
         "logs of 1 GB without a line's end or full of NULs, waves of a million lines, and "
         "catastrophic expressions of a site: time, memory and what is said",
