@@ -36,6 +36,9 @@ from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedF
 from relume.serve.unrecognised import Unmatched
 from relume.verdict import Kind, Verdict
 
+MAX_SPLITS = 1024
+"""Patterns that lines have together, sorted by who reads them: of most lines they are the same."""
+
 
 class AttemptAnalysis:
     """Feeds the lines of one attempt to signatures and progress, and diagnoses what was seen.
@@ -62,6 +65,7 @@ class AttemptAnalysis:
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
         self._kept = KeptLines()
+        self._located: dict[tuple[int, ...], Located] = {}
         self._unmatched = Unmatched(self._kept, self._tails, scanner, history)
         self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
@@ -80,7 +84,8 @@ class AttemptAnalysis:
         steps: list[Span] = []
         for start, end, patterns in sorted(self._rules.scan(data) + found.candidates):
             if start != read:  # else both scans found this line
-                self._take_raised(self._tracebacks.until(start), block, parser)
+                if self._tracebacks.is_open:
+                    self._take_raised(self._tracebacks.until(start), block, parser)
                 raw = data[start : min(end, start + MAX_TEXT)]
                 text = raw.decode("utf-8", "replace")
                 line = parse(text, block.line_at(start), block.byte_offset_at(start))
@@ -192,9 +197,15 @@ class AttemptAnalysis:
                 tracker.note_work(work)
         return tracker
 
-    def _take(self, line: LogLine, patterns: Sequence[int], raw: bytes, parser: LineParser) -> bool:
+    def _take(
+        self, line: LogLine, patterns: tuple[int, ...], raw: bytes, parser: LineParser
+    ) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
-        located = self._plan.split(patterns)
+        located = self._located.get(patterns)
+        if located is None:
+            if len(self._located) >= MAX_SPLITS:
+                self._located.clear()
+            located = self._located[patterns] = self._plan.split(patterns)
         begins_traceback = False
         if located.signatures:
             hits = self._matcher.match(line, located.signatures)

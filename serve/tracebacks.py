@@ -102,6 +102,11 @@ class RaisedFinder:
         self._by_printer.setdefault(search.printer, []).append(search)
         self._place = max(self._place, begin)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any traceback is followed."""
+        return bool(self._by_printer)
+
     def until(self, place: int) -> list[Raised]:
         """Return where tracebacks end in lines that begin at `place` or before, in their order."""
         found = list[Raised]()

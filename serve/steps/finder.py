@@ -46,7 +46,10 @@ class Steps:
 
     def before(self, offset: int) -> Run | None:
         """Return the lines of known forms before `offset` that weren't taken yet, null for none."""
-        begin, end = self.taken, int(np.searchsorted(self.starts, offset))
+        begin = self.taken
+        if begin == len(self.starts):
+            return None
+        end = int(np.searchsorted(self.starts, offset))
         if begin >= end:
             return None
         self.taken, part = end, slice(begin, end)
