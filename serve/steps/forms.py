@@ -169,6 +169,8 @@ class Forms:
         self, columns: _Columns, codes: Codes, starts: Integers, forms: Integers
     ) -> Integers:
         """Return what each line says: lines that agree in their fixed digits say the same."""
+        order = np.argsort(forms, kind="stable")  # lines of two forms often take turns
+        starts, forms = starts[order], forms[order]
         rows = columns.fixed.codes(codes, starts, forms)
         differs = (rows[1:] != rows[:-1]).any(axis=1) | (forms[1:] != forms[:-1])
         heads = np.concatenate(([0], np.flatnonzero(differs) + 1))
@@ -181,7 +183,9 @@ class Forms:
                 text = codes[starts[head] : starts[head] + self._sizes[form]].tobytes()
                 wording, new = self._add_wording(form, fixed, text), new + 1
             which.append(UNKNOWN if wording is None else wording)
-        return np.repeat(np.array(which, np.int64), lengths)
+        said = np.empty(len(forms), np.int64)
+        said[order] = np.repeat(np.array(which, np.int64), lengths)
+        return said
 
 
 class _Columns:
