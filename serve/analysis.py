@@ -21,13 +21,14 @@ from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, Episode, SchedulerFacts
-from relume.models.diagnosis.foremost import is_weak, with_foremost
+from relume.models.diagnosis.foremost import MAX_COMPARED, is_weak, with_foremost
 from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.diagnosis.unexplained import has_open_end
 from relume.models.signatures.hit import Hit
 from relume.models.templates.history import TemplateHistory
 from relume.models.templates.shapes import Shape
+from relume.models.templates.unrecognised import MAX_SHOWN
 from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
 from relume.serve.steps.finder import StepFinder
@@ -76,7 +77,7 @@ class AttemptAnalysis:
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
         self._forget()
-        self._episode.note_file(block.file)
+        self._episode.note_file(block.file, parser.stream)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
         self._tracebacks.begin(block, parser)
@@ -163,13 +164,19 @@ class AttemptAnalysis:
             episode = self._episode.build(self._assess(pace=pace), self._tails.ends())
             verdict = diagnose(episode, settings)
             if pace:
-                verdict = with_foremost(episode, self._with_lines(verdict, episode))
+                verdict = self._with_foremost(verdict, episode)
             self._said = settings, pace, verdict, episode
         return self._said[2:]
 
-    def _with_lines(self, verdict: Verdict, episode: Episode) -> Verdict:
+    def _with_foremost(self, verdict: Verdict, episode: Episode) -> Verdict:
+        """Look at more lines than are shown for the one that explains the others."""
+        many = self._with_lines(verdict, episode, MAX_COMPARED)
+        verdict = with_foremost(episode, many)
+        return replace(verdict, unrecognised=verdict.unrecognised[:MAX_SHOWN])
+
+    def _with_lines(self, verdict: Verdict, episode: Episode, limit: int = MAX_SHOWN) -> Verdict:
         if is_weak(episode, verdict, self._catalogue.by_id.get(verdict.rule or "")):
-            return replace(verdict, unrecognised=self._unmatched.of(episode))
+            return replace(verdict, unrecognised=self._unmatched.of(episode, limit=limit))
         if has_open_end(verdict, episode):
             return replace(verdict, unrecognised=self._unmatched.of(episode, Shape.FAILURE))
         return verdict

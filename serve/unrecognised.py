@@ -17,7 +17,7 @@ from relume.models.templates.familiar import NOTHING
 from relume.models.templates.families import family_keys
 from relume.models.templates.history import TemplateHistory
 from relume.models.templates.shapes import Shape, shape_of
-from relume.models.templates.unrecognised import LateLine, unrecognised
+from relume.models.templates.unrecognised import MAX_SHOWN, LateLine, unrecognised
 from relume.serve.kept import KeptLines
 from relume.serve.scanplan import Scanner
 from relume.serve.tails import Tails
@@ -59,8 +59,10 @@ class Unmatched:
     run: str | None = None
     logs: Sequence[str] | None = None
 
-    def of(self, episode: Episode, least: Shape = Shape.FRAME) -> tuple[Unrecognised, ...]:
-        """Return the most unusual lines that nothing of ours knows, the most telling first.
+    def of(
+        self, episode: Episode, least: Shape = Shape.FRAME, limit: int = MAX_SHOWN
+    ) -> tuple[Unrecognised, ...]:
+        """Return at most `limit` unusual lines that nothing of ours knows, the most telling first.
 
         Of an attempt that passes for healthy, only those that look so bad as `least`, if any.
         Looked at are the job's own logs, those of the system only where it has none. Of a log with
@@ -76,7 +78,7 @@ class Unmatched:
         familiar = (
             NOTHING if self.history is None else self.history.familiar(self._families(episode))
         )
-        return unrecognised((line for _, line in late), earlier, familiar, least=least)
+        return unrecognised((line for _, line in late), earlier, familiar, least=least, limit=limit)
 
     def teach(self, history: TemplateHistory, episode: Episode) -> bool:
         """Take what a healthy attempt printed into `history`; false where that is known already."""
@@ -111,7 +113,7 @@ class Unmatched:
                     event_time=line.event_time,
                     after_steps=end.file in episode.advances,
                     is_early=is_early,
-                    where=_where(line, episode.ranks),
+                    where=_where(episode.named(line), episode.ranks),
                 ),
             )
 

@@ -122,6 +122,8 @@ def is_plain(data: bytes) -> bool:
     position, above = (start.end(), "") if start is not None else (len(data), "")
     while position < len(data):
         end = _end(_RUN, data, position)
+        if end == len(data):  # cut off
+            break
         above = above if end == position else ""  # what was pushed last: written or seen before
         code = data[end]
         if code in _STRINGS:

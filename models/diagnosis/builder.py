@@ -18,6 +18,7 @@ from relume.models.diagnosis.episode import (
     SignatureHits,
 )
 from relume.models.diagnosis.placing import facts_of, has_agents
+from relume.models.diagnosis.writers import learn_writers, name_writers
 from relume.models.ranks.collecting import RankCollector
 from relume.models.ranks.mapping import resolve
 from relume.models.signatures.hit import Hit
@@ -50,12 +51,15 @@ class EpisodeBuilder:
         self._lost_ends: dict[str, None] = {}
         self._frames: dict[tuple[str, int], str] = {}
         self._kernel_nodes: dict[str, None] = {}
+        self._job_files: dict[str, None] = {}
         self._begin_time: int | None = None
         self._dumps: DumpEvidence | None = None
         self.shows_failure = False
 
-    def note_file(self, file: str) -> None:
+    def note_file(self, file: str, stream: str) -> None:
         """Take a file of the attempt; files that were not announced come after those that were."""
+        if stream in JOB_STREAMS:
+            self._job_files[file] = None
         if file not in self._file_index:
             self._file_index[file] = len(self._files)
             self._files = (*self._files, file)
@@ -140,20 +144,30 @@ class EpisodeBuilder:
         clocks = [end.time for end in known.values() if end.time is not None]
         clocks += [] if self._end_time is None else [self._end_time]
         facts = self._scheduler
+        own = facts.nodes or self._ranks.nodes or tuple(self._kernel_nodes)
+        world = self._ranks.world_size or self._ranks.largest_size or self._ranks.tasks
+        writers = learn_writers(
+            self._hits,
+            nodes=own,
+            world_size=world,
+            job_files=self._job_files,
+            told=self._ranks.writers(),
+        )
+        hits = name_writers(self._hits, writers)
         ranks = resolve(
             self._ranks,
-            facts_of(self._hits.values()),
+            facts_of(hits.values()),
             facts.nodes,
-            by_launchers=has_agents(self._hits),
+            by_launchers=has_agents(hits),
             seen=self._kernel_nodes,
         )
-        told = (hit for group in self._hits.values() for hit in group.first)
+        told = (hit for group in hits.values() for hit in group.first)
         begun = self._ranks.begun.items()
         return Episode(
             attempt=self._attempt,
             files=self._files,
             progress=progress,
-            hits=self._hits,
+            hits=hits,
             advances=self._advances,
             ranks=ranks,
             clocks=estimate(told, begun, ranks, start=facts.start, end=facts.end),
@@ -169,4 +183,5 @@ class EpisodeBuilder:
             lost_ends=tuple(self._lost_ends),
             frames=dict(self._frames),
             dumps=self._dumps,
+            named=writers.named,
         )

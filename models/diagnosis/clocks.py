@@ -15,6 +15,7 @@ from statistics import median
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
+from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import START_SLACK_SECONDS, short_name
 from relume.verdict import JOB_STREAMS, Kind
 
@@ -42,6 +43,17 @@ class Clocks:
 
 
 NO_OFFSETS = Clocks({})
+
+
+def clock_reasons(clocks: Clocks, nodes: Iterable[str | None]) -> tuple[Reason, ...]:
+    """Say of which of `nodes` the clock is taken to be off, and by how much."""
+    off = {node: clocks.of(node) // MICROSECONDS for node in nodes if clocks.of(node)}
+    words = (
+        f"{node} is {abs(seconds)} s {'ahead' if seconds > 0 else 'behind'}"
+        for node, seconds in off.items()
+        if abs(seconds) >= NOISE_SECONDS
+    )
+    return tuple(Reason(ReasonCode.CLOCK_OFFSET, detail=detail) for detail in words)
 
 
 def estimate(

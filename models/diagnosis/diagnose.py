@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from relume.models.diagnosis.blame import Blame, exclusions
 from relume.models.diagnosis.calm import calm_finding
 from relume.models.diagnosis.citing import cited, ruled_out
+from relume.models.diagnosis.clocks import clock_reasons, node_of
 from relume.models.diagnosis.confidence import weighed
-from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
+from relume.models.diagnosis.culprit import find_culprit
 from relume.models.diagnosis.doubt import doubted
 from relume.models.diagnosis.dumps import by_dumps, dump_mentions, join_dumps, stuck_of
 from relume.models.diagnosis.episode import Episode
@@ -76,11 +78,17 @@ def diagnose(episode: Episode, settings: DiagnosisSettings | None = None) -> Ver
         mentions=(*dump_mentions(episode), *mentions(episode, settings.max_mentions)),
         evidence=evidence_lines(episode, root, blame.hit, settings.max_evidence),
         missing_evidence=missing_evidence(episode, root, finding.kind, blame.where),
-        reasons=(*set_aside, *finding.reasons),
+        reasons=(*set_aside, *_clocks(episode, root, blame), *finding.reasons),
         files=episode.files,
         raised_in=episode.frames.get(root_place),
         stuck=stuck_of(episode, own),
     )
+
+
+def _clocks(episode: Episode, root: Root | None, blame: Blame) -> tuple[Reason, ...]:
+    """Say whose clock is off, of the nodes that the verdict is about."""
+    root_node = None if root is None else node_of(root.hit, episode.ranks)
+    return clock_reasons(episode.clocks, dict.fromkeys((root_node, blame.where.node)))
 
 
 def _of_spread(spread: Spread, blame: Blame, finding: Finding) -> tuple[Blame, Finding]:

@@ -13,9 +13,10 @@ from relume.features.progress.assess import ProgressState
 from relume.models.collectives.evidence import DumpEvidence
 from relume.models.collectives.finding import CollectiveFinding, Pattern
 from relume.models.collectives.state import ranks_text
-from relume.models.diagnosis.culprit import Blame, placed
+from relume.models.diagnosis.blame import Blame
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.finding import Finding
+from relume.models.diagnosis.locating import placed
 from relume.models.diagnosis.order import Root
 from relume.models.diagnosis.scheduler import COMPLETED
 from relume.models.signatures.rule import Role, Tier

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment
 from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.clocks import NO_OFFSETS, Clocks, node_of
 from relume.models.ranks.mapping import RankMap
+from relume.models.ranks.slots import numbers_before
 from relume.models.signatures.hit import Hit
 
 FIRST_PER_SIGNATURE = 64
@@ -23,13 +25,17 @@ ADVANCES_TO_RECOVER = 3
 
 
 class Printer(NamedTuple):
-    """Who printed a line, as far as its prefix says."""
+    """Who printed a line, as far as its prefix says.
+
+    `mark` is the first numbers of a line whose prefix doesn't say: they differ between ranks.
+    """
 
     node: str | None
     rank: int | None
     local_rank: int | None
     task: int | None
     gpu: str | None
+    mark: str | None = None
 
 
 class Position(NamedTuple):
@@ -37,6 +43,10 @@ class Position(NamedTuple):
 
     file_index: int
     line: int
+
+
+def _as_it_is(line: LogLine) -> LogLine:
+    return line
 
 
 @dataclass(slots=True)
@@ -63,6 +73,13 @@ class SignatureHits:
         """The hits kept whole, in reading order: the first ones, and the last."""
         is_apart = self.last is not None and self.last is not self.first[-1]
         return (*self.first, self.last) if is_apart and self.last else tuple(self.first)
+
+    def relabelled(self, change: Callable[[Hit], Hit]) -> SignatureHits:
+        """Return the same hits as `change` makes them; their number stays."""
+        group = SignatureHits.of(map(change, self.first))
+        group.last = None if self.last is None else change(self.last)
+        group.first, group.count = list(map(change, self.first)), self.count
+        return group
 
     @classmethod
     def of(cls, hits: Iterable[Hit]) -> SignatureHits:
@@ -167,6 +184,8 @@ class Episode:
     starts: dict[str, int] = field(default_factory=dict)
     dumps: DumpEvidence | None = None
     launches: dict[str, int] = field(default_factory=dict)
+    named: Callable[[LogLine], LogLine] = field(default=_as_it_is, compare=False)
+    """Gives a line of the job its rank and node, where they can be told."""
 
     def time(self, hit: Hit) -> int | None:
         """When the line of `hit` was written, by a clock that all nodes share; null if unknown."""
@@ -232,4 +251,6 @@ def _same_object(closing: Hit, hit: Hit) -> bool:
 def printer_of(hit: Hit) -> Printer:
     """Who printed the line of `hit`."""
     line = hit.line
-    return Printer(line.node, line.rank, line.local_rank, line.task, line.gpu)
+    is_known = line.rank is not None or line.task is not None
+    mark = None if is_known else numbers_before(line.text)
+    return Printer(line.node, line.rank, line.local_rank, line.task, line.gpu, mark)

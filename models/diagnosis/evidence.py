@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from relume.models.diagnosis.culprit import named, named_nodes, printer
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.locating import named, named_nodes, printer
 from relume.models.diagnosis.order import Root, one_per_line
 from relume.models.ranks.mapping import RankMap
 from relume.models.signatures.hit import Hit

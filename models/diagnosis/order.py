@@ -24,14 +24,18 @@ from relume.models.diagnosis.consequences import (
     precedes,
 )
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.outlived import without_outlived, without_words_of_victims
 from relume.models.diagnosis.retrying import is_retried
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import TIER_ORDER, Exclude, Implicates, Role, Tier
 from relume.reasons import Reason, ReasonCode
+from relume.slurm.nodes import short_name
 from relume.verdict import Domain
 
 IGNORED_RULE = "exception_ignored"
 """Rule of Python's notice that it ignored the exception printed after it."""
+LINK_SECONDS = 900
+"""How long after a link went down those who used it may find out."""
 SAME_REPORT_LINES = 40
 """A report of one event spans at most so many lines (an oom-kill report prints a table)."""
 MAX_COMPARED = 500_000
@@ -65,10 +69,12 @@ def choose_root(episode: Episode) -> Root | None:
             or _place(h) in ignored
         )
     )
-    anchors = _without_echoes(anchors)
+    anchors = without_outlived(without_words_of_victims(_without_echoes(anchors)))
     if not anchors:
         return None
-    why = _got_over(open_hits, anchors)
+    forged = [hit for hit in open_hits if is_forged_decision(hit)]
+    why = [Reason(ReasonCode.FORGED, cited(forged), len(forged))] if forged else []
+    why += _got_over([hit for hit in open_hits if hit not in forged], anchors)
     causes = [h for h in anchors if h.signature.role in CAUSES or died_by_signal(h)]
     if causes:
         kept = _without_consequences(episode, anchors, causes, why)
@@ -76,6 +82,9 @@ def choose_root(episode: Episode) -> Root | None:
     if _after_clean_end(episode, anchors):
         return None
     why.append(Reason(ReasonCode.ONLY_VICTIMS))
+    lost = _lost_link(episode, anchors)
+    if lost is not None:
+        return _strongest(episode, [lost], why)
     kept = _without_consequences(episode, anchors, anchors, why)
     return _strongest(episode, kept, why)
 
@@ -142,6 +151,29 @@ def _after_clean_end(episode: Episode, anchors: Sequence[Hit]) -> bool:
     """Whether all that is left are leavings of a run that had already ended well."""
     end = episode.clean_end
     return end is not None and all(episode.position(hit) > end for hit in anchors)
+
+
+def _lost_link(episode: Episode, victims: Sequence[Hit]) -> Hit | None:
+    """The link that went down on one node alone just before all that is known are victims.
+
+    By itself that is a warning: a host has links that the job doesn't use.
+    """
+    times = [time for h in victims if (time := episode.time(h)) is not None]
+    if not times:
+        return None
+    until = min(times) + CLOCK_SLACK_MICROSECONDS
+    down = [
+        (time, h)
+        for h in episode.all_hits()
+        if h.signature.role is Role.WARNING
+        and h.signature.tier is Tier.FABRIC
+        and h.line.stream == "kernel"
+        and not episode.taken_back(h)
+        and (time := episode.time(h)) is not None
+        and until - LINK_SECONDS * 1_000_000 <= time <= until
+    ]
+    nodes = {short_name(h.line.node) for _, h in down if h.line.node is not None}
+    return min(down, key=lambda one: one[0])[1] if len(nodes) == 1 else None
 
 
 def _without_consequences(

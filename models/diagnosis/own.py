@@ -18,8 +18,8 @@ from relume.models.diagnosis.consequences import (
     is_generic,
     is_system_log,
 )
-from relume.models.diagnosis.culprit import named_nodes
 from relume.models.diagnosis.episode import Episode, LogEnd, SignatureHits
+from relume.models.diagnosis.locating import named_nodes
 from relume.models.diagnosis.retrying import is_retried
 from relume.models.diagnosis.scheduler import COMPLETED, FAILED_STATES
 from relume.models.signatures.hit import Hit

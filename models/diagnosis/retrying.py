@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 from relume.models.signatures.hit import Hit
+from relume.models.signatures.rule import Tier
+from relume.verdict import JOB_STREAMS
 
 MAX_CHARACTERS = 2000
 """How much of a line is read for such words."""
@@ -35,5 +37,7 @@ def is_retried(hit: Hit) -> bool:
     >>> is_retried(line("OSError: [Errno 5] Input/output error, giving up after retrying 5 times"))
     False
     """
+    if hit.line.stream not in JOB_STREAMS and hit.signature.tier is Tier.TIMEOUT:
+        return False  # a kernel that waits for its storage and goes on trying: that is the stall
     text = hit.line.text[:MAX_CHARACTERS]
     return _AGAIN.search(text) is not None and _NO_MORE.search(text) is None

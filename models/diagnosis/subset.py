@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.culprit import of_one_node, placed, printer
 from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.locating import nodes_known, of_one_node, placed, printer
 from relume.models.diagnosis.suspects import in_common
 from relume.models.signatures.hit import Hit
 from relume.reasons import Reason, ReasonCode
@@ -34,6 +34,9 @@ OF_THE_NODE = OF_THE_IMAGE | {
     *("fabric_manager_not_running", "gpu_busy_or_unavailable", "ib_memory_registration"),
 }
 """Causes that are a node's where a few nodes alone have them."""
+OF_A_SERVICE = frozenset({"external_service_unavailable", "hub_unavailable"})
+"""Causes that lie elsewhere unless a whole node has them; never a reason to leave it out: who asks
+a server that is down is chance, and the others may have died before they asked."""
 MAX_SHARE = 0.5
 """Of the nodes; where more fail, the others may only have died before they could say so."""
 ALL_SHARE = 0.8
@@ -77,13 +80,15 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     if len(count) >= ALL_SHARE * len(everyone):
         return _everywhere(alike, len(count)) if cause in OF_THE_IMAGE else None
     if len(count) > MAX_SHARE * len(everyone) or not all(
-        _whole(episode, name, n, len(everyone)) for name, n in count.items()
+        _whole(episode, name, n, len(everyone), all_of=cause in OF_A_SERVICE)
+        for name, n in count.items()
     ):
         return None
     name = next(iter(count))
     node = episode.ranks.name_of(name) or name
     who = node if len(count) == 1 else f"{len(count)} of {len(everyone)} nodes"
-    return _alone(hit, alike, node, who, is_alone=len(count) == 1)
+    is_alone = len(count) == 1 and cause not in OF_A_SERVICE
+    return _alone(hit, alike, node, who, is_alone=is_alone)
 
 
 def _of_neighbours(
@@ -93,7 +98,7 @@ def _of_neighbours(
 
     As many other ranks must be known not to fail so.
     """
-    common = of_one_node(in_common(places), places)
+    common = of_one_node(in_common(places), places, episode.ranks)
     others = set(episode.ranks.places) - {where.rank for where in places}
     if common.node is None or len(places) < MIN_PRINTERS or len(others) < len(places):
         return None
@@ -109,8 +114,7 @@ def _alone(hit: Hit, alike: list[Hit], node: str, who: str, *, is_alone: bool) -
 
 
 def _nodes(episode: Episode) -> set[str]:
-    ranks = episode.ranks
-    return set(map(short_name, episode.scheduler.nodes or ranks.nodes or ranks.known_nodes))
+    return set(map(short_name, nodes_known(episode)))
 
 
 def _of_cause(episode: Episode, cause: str) -> list[Hit]:
@@ -118,14 +122,15 @@ def _of_cause(episode: Episode, cause: str) -> list[Hit]:
     return [hit for group in groups for hit in group.first]
 
 
-def _whole(episode: Episode, name: str, printers: int, nodes: int) -> bool:
-    """Whether the processes that fail are most of those of a node."""
+def _whole(episode: Episode, name: str, printers: int, nodes: int, *, all_of: bool) -> bool:
+    """Whether the processes that fail are most of those of a node, or all of them."""
     there = len(episode.ranks.ranks_on(name))
     world = episode.ranks.world_size
     if world is not None:
         there = max(there, world // nodes)
-        return printers == there == 1 or printers >= max(MIN_PRINTERS, there / 2)
-    return printers >= max(MIN_PRINTERS, there / 2)
+        if printers == there == 1:
+            return not all_of
+    return printers >= max(MIN_PRINTERS, there if all_of else there / 2)
 
 
 def _everywhere(alike: list[Hit], nodes: int) -> Spread:

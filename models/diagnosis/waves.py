@@ -8,7 +8,7 @@ all others wait (signature reference, facts 1-3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relume.models.diagnosis.episode import Episode
@@ -24,6 +24,8 @@ QUEUE_GAP_WORKS = 5
 SEQUENCE_GAP_RATIO = 0.9
 """A timed-out sequence number counts as behind below this share of the next lowest: ranks of one
 wave that time out on neighbouring numbers are still one wave."""
+SEQUENCE_GAP_WORKS = 2
+"""... or by so many works, where all the others, and many, time out on one and the same number."""
 MIN_COMPARED = 2
 """One rank's counter says nothing."""
 MIN_WORLD = 3
@@ -59,14 +61,11 @@ class Laggard:
 
 def find_laggard(episode: Episode) -> Laggard | None:
     """Name the rank or node out of step, or null when the counters are equal or too few to tell."""
-    waves = _waves(
-        h
-        for h in episode.all_hits()
-        if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
-    )
+    waves = _waves(_by_rank(_timeouts(episode), episode.ranks))
     largest = max(waves.values(), key=lambda w: len(read_counters(w)), default=[])
     counters = read_counters(largest)
     found = _lowest_enqueued(counters, episode.ranks) or _short_queue(counters)
+    found = found or _not_begun(counters)
     if found is None and _one_kind_of_work(largest):
         found = _behind(counters)
     if found is not None:
@@ -80,6 +79,29 @@ def find_laggard(episode: Episode) -> Laggard | None:
         return found
     first = min(waves[group], key=episode.position)
     return replace(found, hit=first)
+
+
+def _timeouts(episode: Episode) -> list[Hit]:
+    return [
+        h
+        for h in episode.all_hits()
+        if h.signature.tier is Tier.TIMEOUT and not episode.recovered(h)
+    ]
+
+
+def _by_rank(hits: Sequence[Hit], ranks: RankMap) -> Iterator[Hit]:
+    """Yield the hits with the rank of their printer, where only its task is told.
+
+    Tasks are ranks where all who tell both tell the same, or nothing shows that they aren't.
+    """
+    both = [h.line for h in hits if h.line.rank is not None and h.line.task is not None]
+    agree = all(line.rank == line.task for line in both)
+    are_ranks = agree if both else ranks.tasks_are_ranks is not False
+    for hit in hits:
+        line = hit.line
+        is_told = line.rank is not None or "rank" in hit.captures
+        is_task = are_ranks and not is_told and line.task is not None
+        yield replace(hit, line=replace(line, rank=line.task)) if is_task else hit
 
 
 def _group_of(silent: int, told: Mapping[str | None, set[int]]) -> str | None:
@@ -101,6 +123,9 @@ def _waves(hits: Iterable[Hit]) -> dict[str | None, list[Hit]]:
     groups: dict[str | None, list[Hit]] = {}
     for hit in hits:
         groups.setdefault(hit.captures.get("pg"), []).append(hit)
+    named = [pg for pg in groups if pg is not None]
+    if len(named) == 1 and None in groups:  # who doesn't name the group means the only one
+        groups[named[0]] += groups.pop(None)
     return groups
 
 
@@ -164,9 +189,27 @@ def _short_queue(counters: Mapping[int, RankCounters]) -> Laggard | None:
     return Laggard(rank, None, counters[rank].first_hit, reason)
 
 
+def _not_begun(counters: Mapping[int, RankCounters]) -> Laggard | None:
+    """The one that tells, asked by others, that it had not begun what all of these wait for."""
+    told = [(rank, c) for rank, c in counters.items() if c.sequence is None]
+    waiting = [c.sequence for c in counters.values() if c.sequence is not None]
+    if len(told) != 1 or len(waiting) < MIN_COMPARED or told[0][1].enqueued is None:
+        return None
+    (rank, own), stuck = told[0], min(waiting)
+    if own.enqueued is None or own.enqueued >= stuck:
+        return None
+    why = f"rank {rank} had enqueued {own.enqueued}, all others wait for {stuck} or later"
+    return Laggard(rank, None, own.first_hit, Reason(ReasonCode.LAST_TO_COME, detail=why))
+
+
 def _behind(counters: Mapping[int, RankCounters]) -> Laggard | None:
     known = sorted((c.sequence, rank) for rank, c in counters.items() if c.sequence is not None)
-    if len(known) < MIN_COMPARED or known[0][0] >= SEQUENCE_GAP_RATIO * known[1][0]:
+    if len(known) < MIN_COMPARED:
+        return None
+    (least, _), (following, _), (most, _) = known[0], known[1], known[-1]
+    is_far = least < SEQUENCE_GAP_RATIO * following
+    is_alone = len(known) > MIN_SAID and following == most and most - least >= SEQUENCE_GAP_WORKS
+    if not is_far and not is_alone:
         return None
     sequence, rank = known[0]
     why = f"rank {rank} timed out at collective {sequence}, every other at {known[1][0]} or later"

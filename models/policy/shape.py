@@ -39,7 +39,8 @@ _PIECES: Mapping[str, str] = {
     # Numbers that name a cause, and words that end in a number and mean something else without it.
     "kept": r"(?i:\b(?:exit[ _-]?(?:code|status)|errno|signal|retcode|error code|vendor err"
     r"|status(?: code)?)\b[\s:=(]*-?\d{1,5}\b(?![.:]\w))"
-    r"|\b(?:(?:b?float|u?int|complex|bf|tf|fp)\d{1,3}|e\dm\d\w*|c10d?|utf-?\d+|sha\d+|mat[12])\b",
+    r"|\b(?:bf16|tf32|(?:float|u?int|complex|fp)(?:[12468]|16|32|64|128)|bfloat16|e\dm\d\w*|c10d?"
+    r"|utf-?(?:8|16|32)|sha(?:1|256|512)|mat[12])\b",
     "time": rf"\d{{4}}-\d\d-\d\d[T ]?{_CLOCK}(?:Z|[ ]?[+-]\d\d:?\d\d)?"
     rf"|(?:{_DAY})?\b{_MONTH} +\d{{1,2}}\b,?(?: \d{{4}}\b)?(?:,? +{_CLOCK})?(?: +\d{{4}}\b)?",
     "address": r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+"

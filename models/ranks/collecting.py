@@ -37,6 +37,7 @@ class RankCollector:
         self.allocations: dict[str, tuple[str, ...]] = {}
         self.starts: dict[str, int] = {}
         self._heads: set[str] = set()
+        self._writers: dict[str, int | None] = {}
         self._launches: dict[str, tuple[str, int]] = {}
         self._processes: dict[tuple[str, str], tuple[int, int]] = {}
 
@@ -48,6 +49,9 @@ class RankCollector:
         if len(said.facts) == 1:
             self._note_process(said.facts[0])
         self.add(said)
+        if len(said.facts) == 1 and len(self._writers) < MAX_NUMBERS:
+            rank = said.facts[0].rank
+            self._writers[line.file] = rank if self._writers.get(line.file, rank) == rank else None
         if said.launch is not None:
             self._note_launch(*said.launch, line.event_time)
         elif said.nodes and line.rank is None and line.task is None:
@@ -77,6 +81,14 @@ class RankCollector:
             return
         if known is None or known[0] != job:
             self._launches[node] = job, event_time
+
+    def writers(self) -> dict[str, int]:
+        """Return the rank of each log in which one rank alone says where it runs; else none.
+
+        A single log that holds one such line says nothing of who wrote the others.
+        """
+        known = {file: rank for file, rank in self._writers.items() if rank is not None}
+        return known if len(known) > 1 else {}
 
     def launched(self) -> dict[str, int]:
         """Return when each node launched the newest of its jobs, by its own clock."""

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,13 @@ from relume.ingest.attempts import find_attempts
 from relume.ingest.dumps import ras, stacks
 from relume.ingest.dumps.documents import DumpError, parse_document
 from relume.ingest.dumps.flight import decode
-from relume.ingest.dumps.pickles import BrokenPickleError, UnsafePickleError, interpret, is_plain
+from relume.ingest.dumps.pickles import (
+    BrokenPickleError,
+    UnsafePickleError,
+    interpret,
+    is_plain,
+    unpickle,
+)
 from relume.ingest.dumps.ranks import ranks_by_name
 from relume.ingest.dumps.read import read_dumps
 from relume.ingest.skips import SkipCounts
@@ -54,6 +61,13 @@ def test_both_ways_to_read_a_pickle_agree(value: Any, protocol: int) -> None:
         assert lists(pickle.loads(data)) == lists(value)  # noqa: S301 - our own
     assert interpret(pickle_as_torch(value)) == value
     assert is_plain(pickle_as_torch({"value": value}))
+
+
+@given(value=PLAIN, protocol=st.sampled_from([2, 3, 4, 5]), cut=st.integers(min_value=1))
+def test_pickles_cut_anywhere_say_that_they_are_broken(value: Any, protocol: int, cut: int) -> None:
+    for data in (pickle.dumps(value, protocol), pickle_as_torch({"value": value})):
+        with pytest.raises(BrokenPickleError):
+            unpickle(data[: -1 - cut % len(data)])
 
 
 @given(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from making import make_episode, make_hit, make_signature
-from relume.models.diagnosis.culprit import Blame, exclusions, find_culprit
+from relume.models.diagnosis.blame import Blame, exclusions
+from relume.models.diagnosis.culprit import find_culprit
 from relume.models.diagnosis.diagnose import diagnose
 from relume.models.diagnosis.episode import Episode, SchedulerFacts
 from relume.models.diagnosis.order import choose_root

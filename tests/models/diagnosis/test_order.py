@@ -6,6 +6,7 @@ import pytest
 
 from making import make_episode, make_hit, make_signature
 from relume.models.diagnosis.order import choose_root
+from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates, Role, Tier
 from relume.verdict import Domain, Kind
 
@@ -199,3 +200,33 @@ def test_a_storage_stall_explains_no_exception_after_it() -> None:
     root = choose_root(make_episode(make_hit(stalled, 1), make_hit(EXCEPTION, 2)))
     assert root is not None
     assert root.hit.signature is EXCEPTION
+
+
+LINK = make_signature("link", role=Role.WARNING, tier=Tier.FABRIC, domain=Domain.NETWORK)
+
+
+def down(node: str, second: int) -> Hit:
+    time = second * 1_000_000
+    return make_hit(LINK, second, node=node, stream="kernel", file=f"{node}.log", event_time=time)
+
+
+@pytest.mark.parametrize(
+    ("links", "chosen"),
+    [
+        ([down("n1", 990)], "link"),
+        ([down("n1", 990), down("n1", 995)], "link"),
+        ([down("n1", 990), down("n2", 991)], "cascade"),
+        ([down("n1", 1_030)], "cascade"),
+        ([down("n1", 5)], "cascade"),
+        ([], "cascade"),
+    ],
+    ids=["before", "twice", "two nodes", "after", "long ago", "none"],
+)
+def test_a_link_that_one_node_alone_lost_just_before_all_victims_is_the_root(
+    links: list[Hit], chosen: str
+) -> None:
+    victims = [make_hit(CASCADE, n, rank=n, event_time=1_000_000_000 + n) for n in range(3)]
+    files = ("job.log", "n1.log", "n2.log")
+    root = choose_root(make_episode(*victims, *links, files=files))
+    assert root is not None
+    assert root.hit.signature.id == chosen

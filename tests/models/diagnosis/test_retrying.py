@@ -6,8 +6,10 @@ import pytest
 
 from making import make_hit, make_signature
 from relume.models.diagnosis.retrying import is_retried
+from relume.models.signatures.rule import Tier
 
 RULE = make_signature()
+STALL = make_signature(tier=Tier.TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,9 @@ def test_the_next_try_is_announced(text: str) -> None:
 )
 def test_whoever_gives_up_tells_of_a_failure(text: str) -> None:
     assert not is_retried(make_hit(RULE, 1, text=text))
+
+
+def test_a_kernel_that_goes_on_trying_is_stalled() -> None:
+    text = "nfs: server 10.0.0.9 not responding, still trying"
+    assert not is_retried(make_hit(STALL, 1, text=text, stream="kernel"))
+    assert is_retried(make_hit(STALL, 1, text=text))

@@ -72,3 +72,62 @@ def test_a_rank_whose_last_work_all_others_have_completed_is_behind() -> None:
     ahead = {"seq": "912", "enqueued": "913", "completed": "911"}
     assert named(ahead, behind, ahead) == 1
     assert named(ahead, ahead) is None
+
+
+def test_a_node_of_which_no_rank_says_anything_is_named() -> None:
+    places = {rank: RankPlace(f"n{1 + rank // 2}") for rank in range(8)}
+    episode = make_episode(*(make_hit(TIMEOUT, r, captures={"seq": "5"}, rank=r) for r in range(6)))
+    episode.ranks = RankMap(places, world_size=8)
+    found = find_laggard(episode)
+    assert found is not None
+    assert (found.rank, found.node) == (None, "n4")
+    episode.ranks = RankMap(places | {6: RankPlace("n3")}, world_size=8)
+    assert find_laggard(episode) is None
+
+
+def test_all_ranks_of_one_node_that_lag_are_named_by_their_node() -> None:
+    said = [{"enqueued": "12", "seq": "12"}] * 4 + [{"enqueued": "9", "seq": "9"}] * 2
+    hits = [make_hit(TIMEOUT, i, captures=c, rank=i) for i, c in enumerate(said)]
+    episode = make_episode(*hits)
+    assert find_laggard(episode) is None
+    episode.ranks = RankMap({rank: RankPlace(f"n{1 + rank // 2}") for rank in range(6)})
+    found = find_laggard(episode)
+    assert found is not None
+    assert (found.rank, found.node) == (None, "n3")
+
+
+def test_the_line_of_a_silent_rank_is_one_of_its_group() -> None:
+    far = [make_hit(TIMEOUT, r, captures={"pg": "0", "seq": "5"}, rank=r) for r in (0, 1, 6, 7)]
+    group = [make_hit(TIMEOUT, 10 + r, captures={"pg": "3", "seq": "9"}, rank=r) for r in (2, 4, 5)]
+    episode = make_episode(*far, *group)
+    episode.ranks = RankMap(world_size=8)
+    found = find_laggard(episode)
+    assert found is not None
+    assert found.rank == 3
+    assert found.hit is group[0]
+
+
+def test_who_tells_of_its_counters_when_asked_and_had_not_begun_is_behind() -> None:
+    waits = [make_hit(TIMEOUT, r, captures={"seq": "41", "pg": "all"}, rank=r) for r in (0, 1, 3)]
+    told = make_hit(TIMEOUT, 9, captures={"enqueued": "39", "completed": "39"}, task=2)
+    found = find_laggard(make_episode(*waits, told))
+    assert found is not None
+    assert (found.rank, found.hit is not None) == (2, True)
+    joined = make_hit(TIMEOUT, 9, captures={"enqueued": "41", "completed": "40"}, task=2)
+    assert find_laggard(make_episode(*waits, joined)) is None
+
+
+def test_a_task_that_is_no_rank_tells_of_no_rank() -> None:
+    waits = [
+        make_hit(TIMEOUT, r, captures={"seq": "41"}, rank=r, task=r // 2) for r in (0, 1, 4, 5)
+    ]
+    told = make_hit(TIMEOUT, 9, captures={"enqueued": "39", "completed": "39"}, task=2)
+    assert find_laggard(make_episode(*waits, told)) is None
+
+
+@pytest.mark.parametrize(("others", "laggard"), [(9, 9), (4, None)])
+def test_one_of_many_that_is_alone_with_an_earlier_collective_is_behind(
+    others: int, laggard: int | None
+) -> None:
+    assert named(*[{"seq": "4021"}] * others, {"seq": "4019"}) == laggard
+    assert named(*[{"seq": "4021"}] * (others - 1), {"seq": "4020"}, {"seq": "4019"}) is None

@@ -19,7 +19,9 @@ def filled(alphabet: str, low: int, high: int) -> st.SearchStrategy[str]:
 
 
 NUMBERS = st.integers(0, 10**9).map(str)
-LABELS = st.from_regex(r"[a-z]{2,6}-?[a-z]{0,2}[0-9]{1,4}", fullmatch=True)
+LABELS = st.from_regex(r"[a-z]{2,6}-?[a-z]{0,2}[0-9]{1,4}", fullmatch=True).filter(
+    lambda label: shape(label) != label  # bf16 and sha256 are types to everybody
+)
 ADDRESSES = st.ip_addresses().map(str)
 PLACES = st.one_of(LABELS, LABELS.map("{}.lab.example".format), st.ip_addresses(v=4).map(str))
 STAMPS = st.datetimes()
@@ -160,3 +162,13 @@ def test_a_known_node_is_masked_whatever_its_name() -> None:
     line = "lost contact to {0} (seen by {0}.lab.example:22)"
     shapes = {shape(line.format(name), [name]) for name in ("frontier", "gpu-a17", "Zeus")}
     assert shapes == {"lost contact to <*> (seen by <*>)"}
+
+
+@pytest.mark.parametrize("word", ["bf16", "tf32", "fp8", "float64", "int8", "utf-8", "sha256"])
+def test_types_are_no_hosts(word: str) -> None:
+    assert shape(f"expected {word}") == f"expected {word}"
+
+
+@pytest.mark.parametrize("host", ["bf0", "tf7", "fp003", "int12", "sha31"])
+def test_hosts_that_begin_like_a_type_are_hosts(host: str) -> None:
+    assert shape(f"lost {host}") == "lost <*>"
