@@ -33,7 +33,7 @@ from relume.benchmarks.watched import Watched, watch_relume
 
 SIZE, WAVE_LINES = 1_000_000_000, 1_000_000
 QUICK_SHARE = 50
-LIMIT_SECONDS = 600.0
+LIMIT_SECONDS = 300.0
 PATTERN_SECONDS = 60.0
 MEMORY_BYTES = 300 << 20
 _REFUSED = 2
