@@ -17,7 +17,8 @@ from relume.ingest.blocks import Block, count_lines
 from relume.ingest.loglines import LineParser
 from relume.models.signatures.engine import Candidate, Engine
 from relume.serve.scanplan import ScanPlan
-from relume.serve.steps.forms import BLANK, UNKNOWN, Codes, Forms, Numbers
+from relume.serve.steps.columns import Codes
+from relume.serve.steps.forms import BLANK, UNKNOWN, Forms, Numbers
 from relume.serve.steps.learning import Said
 
 LEARN_FROM = 1000

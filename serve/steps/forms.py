@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from relume.features.progress.run import Integers, ReadLine, Wording
-from relume.serve.steps.learning import Digit, Form, Read, Said, learn, worth
+from relume.serve.steps.columns import MAX_LIMITS, Codes, Columns
+from relume.serve.steps.learning import Form, Read, Said, learn, worth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEARN_AFTER = 12
 """Lines of one form that are read one by one before it is tried out: that takes as long."""
@@ -28,10 +32,6 @@ MAX_NEW = 64
 UNKNOWN, NEW = -1, -2
 BLANK = bytes.maketrans(b"123456789", b"000000000")
 """Blanks out digits, but for how many there are."""
-_ZERO = ord("0")
-_LIMITS = 3
-_NO_LIMIT = (0, 0, 1 << 16)
-Codes = NDArray[np.uint8]
 
 
 @dataclass(slots=True)
@@ -66,9 +66,9 @@ class Forms:
         self._by_blank: dict[bytes, int] = {}
         self._seen: dict[bytes, int] = {}
         self._forms: list[Form] = []
-        self._sizes: list[int] = []
+        self._texts: list[bytes] = []
         self._known: dict[tuple[int, bytes], int] = {}
-        self._columns: _Columns | None = None
+        self._columns: Columns | None = None
         self._bases = np.zeros(0, np.int64)
         self.wordings: list[Wording] = []
         self.timed = np.zeros(0, np.bool_)
@@ -112,7 +112,7 @@ class Forms:
         said = found.which != UNKNOWN
         found.times[said] += self._bases[found.which[said]]
         found.elapsed[known] = columns.elapsed.add_up(codes, at, forms)
-        found.losses[known] = columns.losses.floats(codes, at, forms)
+        found.losses[known] = columns.losses.read(codes, at, forms)
         return found
 
     def _forms_of(self, blanks: Sequence[bytes]) -> Integers:
@@ -136,10 +136,10 @@ class Forms:
 
     def _add_form(self, text: bytes) -> int:
         form = learn(text, self._read) if len(self._forms) < MAX_FORMS else None
-        if form is None or len(form.limits) > _LIMITS:
+        if form is None or len(form.limits) > MAX_LIMITS:
             return UNKNOWN
         self._forms.append(form)
-        self._sizes.append(len(text))
+        self._texts.append(text)
         self._columns = None
         return len(self._forms) - 1
 
@@ -160,14 +160,12 @@ class Forms:
         self.wordings.append(Wording(said.point, said.rank, is_timed, self._reader(said)))
         return wording
 
-    def _made_columns(self) -> _Columns:
+    def _made_columns(self) -> Columns:
         if self._columns is None:
-            self._columns = _Columns(self._forms)
+            self._columns = Columns(self._forms, self._texts)
         return self._columns
 
-    def _which(
-        self, columns: _Columns, codes: Codes, starts: Integers, forms: Integers
-    ) -> Integers:
+    def _which(self, columns: Columns, codes: Codes, starts: Integers, forms: Integers) -> Integers:
         """Return what each line says: lines that agree in their fixed digits say the same."""
         order = np.argsort(forms, kind="stable")  # lines of two forms often take turns
         starts, forms = starts[order], forms[order]
@@ -180,67 +178,9 @@ class Forms:
             fixed = rows[head, : len(self._forms[form].fixed)].tobytes()
             wording = self._known.get((form, fixed))
             if wording is None and new < MAX_NEW:
-                text = codes[starts[head] : starts[head] + self._sizes[form]].tobytes()
+                text = codes[starts[head] : starts[head] + len(self._texts[form])].tobytes()
                 wording, new = self._add_wording(form, fixed, text), new + 1
             which.append(UNKNOWN if wording is None else wording)
         said = np.empty(len(forms), np.int64)
         said[order] = np.repeat(np.array(which, np.int64), lengths)
         return said
-
-
-class _Columns:
-    """The places of all forms as tables."""
-
-    def __init__(self, forms: Sequence[Form]) -> None:
-        self.steps = _Table([form.steps for form in forms])
-        self.times = _Table([form.times for form in forms])
-        self.elapsed = _Table([form.elapsed for form in forms])
-        self.losses = _Table([[Digit(place, 1) for place in form.loss] for form in forms])
-        self.fixed = _Table([[Digit(place, 1) for place in form.fixed] for form in forms])
-        limits = [[*form.limits, *[_NO_LIMIT] * (_LIMITS - len(form.limits))] for form in forms]
-        self._limits = np.array(limits, np.int64)
-
-    def is_clock(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.bool_]:
-        """Whether no number of a line's clock is too large."""
-        limits = _rows(self._limits, forms)
-        digits = codes[starts[:, None, None] + limits[:, :, :2]].astype(np.int64) - _ZERO
-        below = digits[:, :, 0] * 10 + digits[:, :, 1] < limits[:, :, 2]
-        flags: NDArray[np.bool_] = np.all(below, axis=1)
-        return flags
-
-
-class _Table:
-    """Places and worths of digits, a row for each form, filled up with digits of no worth."""
-
-    def __init__(self, rows: Sequence[Sequence[Digit]]) -> None:
-        width = max(map(len, rows), default=0)
-        filled = [[*row, *[Digit(0, 0)] * (width - len(row))] for row in rows]
-        both = np.array(filled, np.int64).reshape(len(rows), width, 2)
-        self._places, self._worths = both[:, :, 0].copy(), both[:, :, 1].copy()
-        self._is_told: NDArray[np.bool_] = np.any(self._worths, axis=1)
-
-    def codes(self, codes: Codes, starts: Integers, forms: Integers) -> Codes:
-        """Return the digits of each line, as they are written; zero bytes where there is none."""
-        digits: Codes = codes[starts[:, None] + _rows(self._places, forms)]
-        return digits * (_rows(self._worths, forms) > 0)
-
-    def floats(self, codes: Codes, starts: Integers, forms: Integers) -> NDArray[np.float64]:
-        """Return the number that each line has there, NaN for lines without one."""
-        texts = np.full(len(starts), np.nan)
-        told = np.flatnonzero(self._is_told[forms])
-        if told.size:
-            digits = self.codes(codes, starts[told], forms[told])
-            texts[told] = digits.view(f"S{digits.shape[1]}")[:, 0].astype(np.float64)
-        return texts
-
-    def add_up(self, codes: Codes, starts: Integers, forms: Integers) -> Integers:
-        """Return what the digits of each line add up to."""
-        digits = codes[starts[:, None] + _rows(self._places, forms)].astype(np.int64) - _ZERO
-        total: Integers = (digits * _rows(self._worths, forms)).sum(axis=1)
-        return total
-
-
-def _rows(table: Integers, forms: Integers) -> Integers:
-    """Return the row of each form; one row for all where they are of one form, as most often."""
-    first = forms[0]
-    return table[first : first + 1] if (forms == first).all() else table[forms]
