@@ -136,6 +136,15 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.nab.bench",
     ),
     Bench(
+        "scan",
+        "4 GB of healthy log scanned for signatures, beside ripgrep with the same patterns; and "
+        "the candidates per megabyte of recorded healthy logs",
+        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/, or none (4 GB of disk; "
+        "ripgrep for the comparison)",
+        "relume.benchmarks.scan.bench",
+        has_quick=True,
+    ),
+    Bench(
         "error-heavy",
         "generated error lines that no rule knows: templates mined and lines diagnosed per "
         "CPU-second",
@@ -218,7 +227,8 @@ BENCHES: tuple[Bench, ...] = (
     Bench(
         "episodes",
         "root line and culprit in generated failures of 8 to 1,024 ranks, half of them in forms "
-        "that no rule was written against (simulated)",
+        "that no rule was written against, and a third group that no rule writer has read "
+        "(simulated)",
         "none",
         "relume.benchmarks.episodes.bench",
         has_quick=True,
@@ -229,6 +239,28 @@ BENCHES: tuple[Bench, ...] = (
         "simulated apart",
         "folder with failure-cases/ (takes some minutes)",
         "relume.benchmarks.calibration.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "progress",
+        "step lines of five frameworks through all that reads progress, in MB per CPU-second",
+        "none",
+        "relume.benchmarks.progress.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "hostile",
+        "logs of 1 GB without a line's end or full of NULs, waves of a million lines, and "
+        "catastrophic expressions of a site: time, memory and what is said",
+        "none (1 GB of disk; takes ten minutes)",
+        "relume.benchmarks.hostile.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "memory",
+        "the memory of its own that diagnosing a log of 10 GB takes",
+        "none (10 GB of disk; takes some minutes)",
+        "relume.benchmarks.memory",
         has_quick=True,
     ),
     Bench(

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relume.ingest.skips import SkipCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BLOCK_BYTES = 1 << 20
 """Size of a block: large enough that the cost of starting a scan vanishes."""
@@ -31,6 +35,7 @@ _ESCAPES = re.compile(
 )
 _HOLE = re.compile(rb"\x00{8,}+")
 _LF, _CR = b"\n\r"
+_LONG = 4096
 _CONTINUATION = range(0x80, 0xC0)
 """Bytes of a UTF-8 character after its first."""
 
@@ -78,9 +83,8 @@ class Block:
         self._raw = raw
         self._raw_offset = raw_offset
         self._line_offset = line_offset
-        # Like `data`, byte for byte, but LF only where a physical line ends.
-        self._marked = _marked(raw)
-        self.data = self._marked.replace(b"\r", b"\n") if b"\r" in self._marked else self._marked
+        # `_marked` is like `data`, byte for byte, but LF only where a physical line ends.
+        self._marked, self.data = _normalised(raw)
         self._at = self._index = self._start = 0
         self._breaks: list[int] | None = None
 
@@ -88,6 +92,11 @@ class Block:
         """0-based physical line that holds byte `offset` of `data`."""
         self._seek(offset)
         return self.first_line + self._index
+
+    def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """0-based physical lines that hold bytes `offsets` of `data`."""
+        ends = np.flatnonzero(np.frombuffer(self._marked, np.uint8) == _LF)
+        return self.first_line + np.searchsorted(ends, offsets)
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
@@ -104,7 +113,7 @@ class Block:
         """Move to `offset`: its physical line within the block, and where that starts."""
         if offset < self._at:
             self._at = self._index = self._start = 0
-        crossed = self._marked.count(b"\n", self._at, offset)
+        crossed = count_lines(self._marked, self._at, offset)
         if crossed:
             self._index += crossed
             self._start = self._marked.rfind(b"\n", self._at, offset) + 1
@@ -134,6 +143,10 @@ class BlockPiece(Block):
     def line_at(self, offset: int) -> int:
         """0-based physical line that holds byte `offset` of `data`."""
         return self._whole.line_at(self._before + offset)
+
+    def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """0-based physical lines that hold bytes `offsets` of `data`."""
+        return self._whole.lines_at(self._before + offsets)
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
@@ -175,15 +188,16 @@ class BlockAssembler:
         self._skipped = skipped
         self._block_bytes = block_bytes
         self._max_line_bytes = max(max_line_bytes, 2 * OVERLAP_BYTES)
-        self._held = bytearray()
+        self._buffer = bytearray()
+        self._begin = self._end = 0
         self._offset = 0
         self._line = 0
         self._line_offset = 0
         self._in_long_line = False
 
-    def feed(self, data: bytes) -> list[Block]:
+    def feed(self, data: bytes | memoryview) -> list[Block]:
         """Take bytes; return the blocks that are complete."""
-        self._held += data
+        self._append(data)
         blocks: list[Block] = []
         while (cut := self._next_cut()) is not None:
             blocks.append(self._emit(*cut))
@@ -191,20 +205,31 @@ class BlockAssembler:
 
     def finish(self) -> list[Block]:
         """Return what is left, its last line perhaps without an LF."""
-        return [self._emit(len(self._held), len(self._held))] if self._held else []
+        held = self._end - self._begin
+        return [self._emit(held, held)] if held else []
+
+    def _append(self, data: bytes | memoryview) -> None:
+        """Put `data` behind what is held, in the same buffer: new memory costs more than a copy."""
+        held, end = self._end - self._begin, self._end + len(data)
+        if end > len(self._buffer):
+            self._buffer[:held] = self._buffer[self._begin : self._end]
+            self._begin, self._end, end = 0, held, held + len(data)
+            self._buffer.extend(bytes(max(0, end - len(self._buffer))))
+        self._buffer[self._end : end] = data
+        self._end = end
 
     def _next_cut(self) -> tuple[int, int] | None:
-        """(end of the next block, bytes to drop after it), null when more bytes are needed.
+        """(size of the next block, bytes to drop with it), null when more bytes are needed.
 
         The place of a cut depends on the bytes from the last cut on only, never on feed borders.
         """
-        held = self._held
-        if len(held) < self._block_bytes:
+        held = self._end - self._begin
+        if held < self._block_bytes:
             return None
-        end = self._last_break() or self._first_break()
-        if end:
-            return end, end
-        if len(held) <= self._max_line_bytes:
+        size = self._last_break() or self._first_break()
+        if size:
+            return size, size
+        if held <= self._max_line_bytes:
             return None
         return (
             self._character_start(self._max_line_bytes),
@@ -212,29 +237,32 @@ class BlockAssembler:
         )
 
     def _last_break(self) -> int:
-        """End of the last logical line that fits into a block; 0 if none does."""
+        """Size of the logical lines that fit into a block; 0 if none does."""
         # A CR is a break of its own only if the byte after it is known to be no LF.
-        end = self._held.rfind(b"\n", 0, self._block_bytes)
-        return max(end, self._held.rfind(b"\r", 0, self._block_bytes - 1)) + 1
+        begin, end = self._begin, self._begin + self._block_bytes
+        found = self._buffer.rfind(b"\n", begin, end)
+        return max(found, self._buffer.rfind(b"\r", begin, end - 1), begin - 1) + 1 - begin
 
     def _first_break(self) -> int:
-        """End of the first logical line, longer than a block; 0 if it isn't there yet."""
-        held, limit = self._held, min(len(self._held), self._max_line_bytes)
-        feed, back = held.find(b"\n", 0, limit), held.find(b"\r", 0, limit - 1)
+        """Size of the first logical line, longer than a block; 0 if its end isn't there yet."""
+        begin = self._begin
+        limit = min(self._end, begin + self._max_line_bytes)
+        feed = self._buffer.find(b"\n", begin, limit)
+        back = self._buffer.find(b"\r", begin, limit - 1)
         if back < 0 or 0 <= feed <= back + 1:
-            return feed + 1
-        return back + 1
+            return max(feed + 1 - begin, 0)
+        return back + 1 - begin
 
     def _character_start(self, position: int) -> int:
         """Move `position` back to the start of a UTF-8 character."""
         for back in range(4):
-            if self._held[position - back] not in _CONTINUATION:
+            if self._buffer[self._begin + position - back] not in _CONTINUATION:
                 return position - back
         return position
 
-    def _emit(self, end: int, drop: int) -> Block:
-        with memoryview(self._held) as held:
-            raw = bytes(held[:end])
+    def _emit(self, size: int, drop: int) -> Block:
+        with memoryview(self._buffer) as held:
+            raw = bytes(held[self._begin : self._begin + size])
         block = Block(
             raw,
             self._file,
@@ -242,15 +270,15 @@ class BlockAssembler:
             raw_offset=self._offset,
             line_offset=self._line_offset,
         )
-        is_piece = drop < end
+        is_piece = drop < size
         if is_piece and not self._in_long_line and self._skipped is not None:
             self._skipped.add("long_line_split", file=self._file)
         self._in_long_line = is_piece
-        if lines := count_lines(raw, drop):
+        if lines := count_lines(raw, 0, drop):
             self._line += lines
             self._line_offset = self._offset + raw.rfind(b"\n", 0, drop) + 1
         self._offset += drop
-        del self._held[:drop]
+        self._begin += drop
         return block
 
 
@@ -271,20 +299,24 @@ def _has_crlf(text: bytes) -> bool:
     return bool(np.any(codes[behind] == _LF))
 
 
-def count_lines(data: bytes, end: int) -> int:
-    r"""Count the LFs of ``data[:end]``, four times as fast as `bytes.count` does on log lines.
+def count_lines(data: bytes, start: int, end: int) -> int:
+    r"""Count the LFs of ``data[start:end]``, in long texts four times as fast as `bytes.count`.
 
-    >>> count_lines(b"one\ntwo\nthree\n", 8)
+    >>> count_lines(b"one\ntwo\nthree\n", 4, 14)
     2
     """
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == _LF))
+    if end - start < _LONG:
+        return data.count(b"\n", start, end)
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == _LF))
 
 
-def _marked(raw: bytes) -> bytes:
-    """Normalise, but leave CR where a logical line ends and a physical one doesn't."""
+def _normalised(raw: bytes) -> tuple[bytes, bytes]:
+    """Return the text twice: with CR where only a logical line ends, and with LF there too."""
     text = _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
-    if b"\r" in text and _has_crlf(text):
+    is_redrawn = b"\r" in text
+    if is_redrawn and _has_crlf(text):
         text = text.replace(b"\r\n", b"\n")
     if b"\x00" in text:
         text = _HOLE.sub(lambda hole: b"\r" * len(hole[0]), text).replace(b"\x00", b" ")
-    return text
+        is_redrawn = True
+    return text, text.replace(b"\r", b"\n") if is_redrawn else text

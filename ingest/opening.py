@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, TypeVar
 
 from relume.errors import InputError
 from relume.files import special_kind
@@ -21,6 +21,7 @@ from relume.ingest.compression import DAMAGE, GZIP, ZSTD, gunzip, unzstd
 from relume.ingest.skips import SkipCounts
 from relume.ingest.tailing.file import Opener
 
+Chunk = TypeVar("Chunk", bound=bytes | memoryview)
 STDIN = "-"
 READ_BYTES = 1 << 20
 PROBE_BYTES = 64 * 1024
@@ -71,8 +72,9 @@ def read_blocks(
         When the file cannot be opened, read or decompressed at all.
     """
     assembler = BlockAssembler(str(path), skipped=skipped)
-    for chunk in read_chunks(path, skipped=skipped, opener=opener):
-        yield from assembler.feed(chunk)
+    with _open(path, opener) as stream:
+        for chunk in _until_damage(path, _in_reused_buffer(stream), skipped):
+            yield from assembler.feed(chunk)
     yield from assembler.finish()
 
 
@@ -94,26 +96,8 @@ def read_chunks(
     InputError
         As for `read_blocks`.
     """
-    is_empty, left = True, start
     with _open(path, opener) as stream:
-        try:
-            if start and _is_plain(stream):
-                stream.seek(start)
-                chunks, left = _pieces(stream, read_bytes), 0
-            else:
-                chunks = _decoded(_pieces(stream, read_bytes))
-            for chunk in chunks:
-                if left < len(chunk):
-                    yield chunk[left:] if left else chunk
-                left = max(0, left - len(chunk))
-                is_empty = False
-        except DAMAGE as error:
-            if is_empty:
-                raise _damaged(path, error) from error
-            if skipped is not None:
-                skipped.add("truncated_compression", file=path)
-        except OSError as error:
-            raise _unreadable(path, error.strerror or str(error)) from error
+        yield from _until_damage(path, _from(stream, start, read_bytes), skipped)
 
 
 def probe(path: Path) -> bytes:
@@ -142,7 +126,7 @@ def probe_stdin() -> bytes | None:
         start = stream.peek(PROBE_BYTES)
     except OSError as error:
         raise _unreadable(STDIN, error.strerror or str(error)) from error
-    return _first_text(_until_damage(_decoded([start])))
+    return _first_text(_arrived(_decoded([start])))
 
 
 def is_binary(start: bytes) -> bool:
@@ -217,6 +201,50 @@ def _stdin() -> BinaryIO:
     return stream.buffer
 
 
+def _until_damage(
+    path: Path | str, chunks: Iterator[Chunk], skipped: SkipCounts | None
+) -> Iterator[Chunk]:
+    """Yield what can be read: damage after the first chunk ends it, and is counted."""
+    is_empty = True
+    try:
+        for chunk in chunks:
+            yield chunk
+            is_empty = False
+    except DAMAGE as error:
+        if is_empty:
+            raise _damaged(path, error) from error
+        if skipped is not None:
+            skipped.add("truncated_compression", file=path)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+
+
+def _from(stream: BinaryIO, start: int, read_bytes: int) -> Iterator[bytes]:
+    """Yield the decoded bytes after the first `start` ones."""
+    if start and _is_plain(stream):
+        stream.seek(start)
+        yield from _pieces(stream, read_bytes)
+        return
+    left = start
+    for chunk in _decoded(_pieces(stream, read_bytes)):
+        if left < len(chunk):
+            yield chunk[left:] if left else chunk
+        left = max(0, left - len(chunk))
+
+
+def _in_reused_buffer(stream: BinaryIO) -> Iterator[bytes | memoryview]:
+    """Yield the decoded bytes; of a plain file in one buffer, each piece until the next is read.
+
+    New memory for each piece would cost more than reading it: the kernel clears it first.
+    """
+    if not _is_plain(stream):
+        yield from _decoded(_pieces(stream, READ_BYTES))
+        return
+    buffer = memoryview(bytearray(READ_BYTES))
+    while size := stream.readinto1(buffer):  # type: ignore[attr-defined]
+        yield buffer[:size]
+
+
 def _pieces(stream: BinaryIO, read_bytes: int) -> Iterator[bytes]:
     return iter(lambda: stream.read1(read_bytes), b"")  # type: ignore[attr-defined]
 
@@ -274,7 +302,7 @@ def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-def _until_damage(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _arrived(chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from chunks
     except DAMAGE:

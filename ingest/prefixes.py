@@ -108,7 +108,8 @@ def parse_prefix(text: str) -> Prefix:
 
 def _tables_after(values: dict[str, Any]) -> dict[str, Table]:
     clock = values.get("clock", "")
-    if not any(mark in clock[:5] for mark in "-/."):
+    head = clock[:5]
+    if "-" not in head and "/" not in head and "." not in head:
         return _LATER  # no clock, or one of a kernel, syslog or glog
     is_stamp = clock[10:11] == "T" and len(values) == 1
     return _AFTER_STAMP if is_stamp else _AFTER_CLOCK

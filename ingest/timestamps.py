@@ -16,6 +16,10 @@ _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
+_PLAIN = re.compile(
+    r"((?:19[7-9]|2\d\d)\d[-/]\d\d[-/]\d\d[T _-]\d\d:\d\d):(\d\d)(?:[.,](\d{1,9}))?", re.ASCII
+)
+"""Most clocks: the first of `FORMS` without a zone. Its minute is read once."""
 _EPOCH = re.compile(r"(1\d{9})(?:\.(\d{1,9})|((?:\d{3}){1,3}))?")  # journald and zap: no point
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?")
 FORMS = tuple(
@@ -84,6 +88,14 @@ class Clock:
 
         With `remember` off the date is not kept for the clocks without a year that come later.
         """
+        if found := _PLAIN.fullmatch(text):
+            minute = _minute(found[1], self._zone)
+            if minute is None:
+                return None
+            # A leap second counts as the second before it.
+            plain = (minute + min(int(found[2]), 59)) * SECOND_MICROS + _micros(found[3])
+            self._last_full = plain if remember else self._last_full
+            return plain
         if found := _EPOCH.fullmatch(text):
             return int(found[1]) * SECOND_MICROS + _micros(found[2] or found[3])
         for form in FORMS:
@@ -129,6 +141,14 @@ def _year(time: int) -> int | None:
         return datetime.fromtimestamp(time // SECOND_MICROS, UTC).year
     except (ValueError, OverflowError, OSError):
         return None  # a file may claim any date
+
+
+@lru_cache(maxsize=4096)
+def _minute(text: str, zone: tzinfo) -> int | None:
+    """POSIX seconds of ``2026-01-02 03:04``; null for what is on no calendar."""
+    date, clock = text[:10], text[11:]
+    year, month, day = date[:4], date[5:7], date[8:]
+    return _second((int(year), int(month), int(day), int(clock[:2]), int(clock[3:]), 0), zone)
 
 
 @lru_cache(maxsize=4096)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
-import heapq
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from relume.events import LogLine
 from relume.features.progress.assess import ProgressAssessment, assess
 from relume.features.progress.markers import MarkerKind, Phase, marker_located
 from relume.features.progress.parse import parse_located
+from relume.features.progress.point import ProgressPoint
 from relume.features.progress.present import entered_phase, last_shown_step
+from relume.features.progress.run import Run
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -19,7 +22,7 @@ from relume.models.collectives.evidence import DumpEvidence
 from relume.models.diagnosis.builder import EpisodeBuilder
 from relume.models.diagnosis.consequences import is_generic
 from relume.models.diagnosis.diagnose import diagnose
-from relume.models.diagnosis.episode import Episode, SchedulerFacts
+from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, Episode, SchedulerFacts
 from relume.models.diagnosis.foremost import MAX_COMPARED, is_weak, with_foremost
 from relume.models.diagnosis.own import ended_well
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -32,10 +35,14 @@ from relume.models.templates.shapes import Shape
 from relume.models.templates.unrecognised import MAX_SHOWN
 from relume.serve.kept import KeptLines, Span
 from relume.serve.scanplan import Located, Scanner
+from relume.serve.steps.finder import StepFinder
 from relume.serve.tails import MAX_TEXT, Tails
 from relume.serve.tracebacks import RAISED_RULE, TRACEBACK_RULE, Raised, RaisedFinder
 from relume.serve.unrecognised import Unmatched
 from relume.verdict import Kind, Verdict
+
+MAX_SPLITS = 1024
+"""Patterns that lines have together, sorted by who reads them: of most lines they are the same."""
 
 
 class AttemptAnalysis:
@@ -55,13 +62,15 @@ class AttemptAnalysis:
         scanner: Scanner,
         history: TemplateHistory | None = None,
     ) -> None:
-        self._engine, self._plan, self._matcher, self._catalogue = scanner
+        self._rules, engine, self._plan, self._matcher, self._catalogue = scanner
+        self._finder = StepFinder(engine, self._plan)
         self._raised = self._catalogue.by_id.get(RAISED_RULE)
         self._episode = EpisodeBuilder(name, files)
         self._tracker = ProgressTracker()
         self._tails = Tails()
         self._tracebacks = RaisedFinder()
         self._kept = KeptLines()
+        self._located: dict[tuple[int, ...], Located] = {}
         self._unmatched = Unmatched(self._kept, self._tails, scanner, history)
         self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
@@ -77,19 +86,26 @@ class AttemptAnalysis:
         self._episode.note_file(block.file, parser.stream)
         self._episode.note_form(parser.stream)
         data, parse = block.data, parser.parse
-        raised = self._tracebacks.resume(block, parser)
+        self._tracebacks.begin(block, parser)
+        found, read = self._finder.find(block, parser), -1
         steps: list[Span] = []
-        for start, end, patterns in self._engine.scan(data):
-            self._take_raised(raised, block, parser, start)
-            text = data[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
-            line = parse(text, block.line_at(start), block.byte_offset_at(start))
+        for start, end, patterns in sorted(self._rules.scan(data) + found.candidates):
+            if start != read:  # else both scans found this line
+                if self._tracebacks.is_open:
+                    self._take_raised(self._tracebacks.until(start), block, parser)
+                raw = data[start : min(end, start + MAX_TEXT)]
+                text = raw.decode("utf-8", "replace")
+                line = parse(text, block.line_at(start), block.byte_offset_at(start))
+                read = start
+            if patterns[-1] >= self._plan.steps_from:
+                steps += self._take_run(found.before(start), parser)
             before = self.new_steps
-            if self._take(line, patterns):
-                for place in self._tracebacks.follow(block, end + 1, parser, line):
-                    heapq.heappush(raised, place)
+            if self._take(line, patterns, raw, parser):
+                self._tracebacks.follow(end + 1, line)
             if self.new_steps > before:
                 steps.append((start, end))
-        self._take_raised(raised, block, parser, len(data))
+        steps += self._take_run(found.before(len(data)), parser)
+        self._take_raised(self._tracebacks.finish(), block, parser)
         self._tails.add(block, parser)
         self._kept.add(block, steps)
 
@@ -207,9 +223,15 @@ class AttemptAnalysis:
         steps, self._steps = self._steps or [], []
         return steps
 
-    def _take(self, line: LogLine, patterns: Sequence[int]) -> bool:
+    def _take(
+        self, line: LogLine, patterns: tuple[int, ...], raw: bytes, parser: LineParser
+    ) -> bool:
         """Take one candidate line; return whether a traceback begins with it."""
-        located = self._plan.split(patterns)
+        located = self._located.get(patterns)
+        if located is None:
+            if len(self._located) >= MAX_SPLITS:
+                self._located.clear()
+            located = self._located[patterns] = self._plan.split(patterns)
         begins_traceback = False
         if located.signatures:
             hits = self._matcher.match(line, located.signatures)
@@ -219,19 +241,18 @@ class AttemptAnalysis:
                 self._episode.add_hit(hit)
                 begins_traceback = begins_traceback or hit.signature.id == TRACEBACK_RULE
         if located.progress or located.user_progress:
-            self._take_progress(line, located)
+            is_step = self._take_progress(line, located)
+            if is_step and not (located.markers or located.user_progress):
+                self._finder.see(raw, parser)
         if located.markers:
             self._take_marker(line, located.markers)
         if located.places:
             self._episode.note_place(line)
         return begins_traceback
 
-    def _take_raised(
-        self, raised: list[Raised], block: Block, parser: LineParser, before: int
-    ) -> None:
-        """Take the exceptions that tracebacks ended with, up to `before`, in the lines' order."""
-        while raised and raised[0].begin <= before:
-            start, frame = heapq.heappop(raised)
+    def _take_raised(self, raised: Sequence[Raised], block: Block, parser: LineParser) -> None:
+        """Take the exceptions that tracebacks ended with."""
+        for start, frame in raised:
             end = block.data.find(b"\n", start)
             raw = block.data[start : min(end if end >= 0 else len(block.data), start + MAX_TEXT)]
             text = raw.decode("utf-8", "replace")
@@ -241,12 +262,46 @@ class AttemptAnalysis:
             if self._raised is not None:
                 self._episode.add_hit(Hit(self._raised, line, {}))
 
-    def _take_progress(self, line: LogLine, located: Located) -> None:
+    def _take_run(self, run: Run | None, parser: LineParser) -> list[Span]:
+        """Take step lines of known forms, as one by one; return where the last new steps are."""
+        if run is None:
+            return []
+        if self._steps is not None:  # each step's own time is asked for
+            points = ((at, run.read(at)[0]) for at in range(len(run)))
+            taken = ((at, self._take_point(p, self._line_of(run, at, parser))) for at, p in points)
+            return [run.span(at) for at, is_new in taken if is_new]
+        new = np.flatnonzero(self._tracker.add_run(run))
+        timed = new[run.timed[new]]
+        if new.size:
+            self.framework = self.framework or run.wording(int(new[0])).point.format
+            self.new_steps += len(new)
+            self._note_reached(int(run.steps[new[0]]), int(run.steps[new].max()))
+        if timed.size:
+            first = timed[run.times[timed].argmin()]
+            self._episode.note_time(int(run.times[timed].max()))
+            self._episode.note_clock(parser.look(run.text(first).decode("utf-8", "replace"), 0, 0))
+        for at in sorted({*new[-ADVANCES_TO_RECOVER:], *timed[-ADVANCES_TO_RECOVER:]}):
+            self._episode.note_advance(self._line_of(run, at, parser))
+        if run.timed.any():  # later clocks without a year go by the last one that has it
+            self._line_of(run, np.flatnonzero(run.timed)[-1], parser)
+        return [run.span(at) for at in new[-ADVANCES_TO_RECOVER:].tolist()]
+
+    def _line_of(self, run: Run, at: int, parser: LineParser) -> LogLine:
+        """Parse one line of a run, in the order of the log."""
+        return parser.parse(run.text(at).decode("utf-8", "replace"), int(run.lines[at]), 0)
+
+    def _take_progress(self, line: LogLine, located: Located) -> bool:
+        """Take a line that may be a step; return whether it is one."""
         forms = (self._plan.user_formats[i] for i in located.user_progress)
         read = (point for form in forms if (point := form.parse(line.text)) is not None)
         point = next(read, None) or parse_located(line.message, located.progress)
         if point is None:
-            return
+            return False
+        self._take_point(point, line)
+        return True
+
+    def _take_point(self, point: ProgressPoint, line: LogLine) -> bool:
+        """Take a step line; return whether it brought a new step."""
         advanced = self._tracker.add_point(
             point,
             line=line.line,
@@ -257,8 +312,11 @@ class AttemptAnalysis:
         if advanced:
             self._episode.note_advance(line)
             self.framework = self.framework or point.format
-            self._note_step(point.step)
+            self.new_steps += 1
+            if point.step is not None:
+                self._note_reached(point.step, point.step)
             self._note_pace(line)
+        return advanced
 
     def _note_pace(self, line: LogLine) -> None:
         measured = self._tracker.measured
@@ -269,11 +327,9 @@ class AttemptAnalysis:
             rank = line.rank if line.rank is not None else line.task
             self._steps.append((Printer(measured[0].format, line.file, rank), step))
 
-    def _note_step(self, step: int | None) -> None:
-        self.new_steps += 1
-        if step is not None:
-            self.first_step = step if self.first_step is None else self.first_step
-            self.last_step = step if self.last_step is None else max(self.last_step, step)
+    def _note_reached(self, first: int, last: int) -> None:
+        self.first_step = first if self.first_step is None else self.first_step
+        self.last_step = last if self.last_step is None else max(self.last_step, last)
 
     def _take_marker(self, line: LogLine, patterns: Sequence[int]) -> None:
         marker = marker_located(line.message, patterns)

@@ -22,13 +22,12 @@ from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.collectives.evidence import judge_dumps
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
-from relume.models.signatures.engine import DatabaseStore, build_engine
+from relume.models.signatures.engine import DatabaseStore
 from relume.models.signatures.loader import load_catalogue
-from relume.models.signatures.matcher import Matcher
 from relume.models.signatures.ruleset import Catalogue
 from relume.models.templates.history import TemplateHistory
 from relume.serve.analysis import AttemptAnalysis
-from relume.serve.scanplan import Scanner, make_plan
+from relume.serve.scanplan import make_scanner
 from relume.verdict import Verdict
 
 PROBED_LINES = 400
@@ -83,13 +82,7 @@ class Analyzer:
         self.catalogue = catalogue or load_catalogue()
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
-        plan = make_plan(self.catalogue, user_formats)
-        self._scanner = Scanner(
-            build_engine(plan.patterns, prefer=engine, store=store),
-            plan,
-            Matcher(self.catalogue),
-            self.catalogue,
-        )
+        self._scanner = make_scanner(self.catalogue, user_formats, engine=engine, store=store)
 
     def begin(
         self, name: str, files: Sequence[str], *, history: TemplateHistory | None = None

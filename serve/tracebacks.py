@@ -7,7 +7,7 @@ the others: it is the first one after the frames that is not indented.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -20,8 +20,6 @@ TRACEBACK_RULE = "generic_traceback"
 RAISED_RULE = "generic_exception"
 MAX_LINES = 400
 """A longer traceback, with the lines of other ranks between, is not followed to its end."""
-MAX_OPEN = 4096
-"""Tracebacks of one log followed over the end of a block: a wave of as many ranks."""
 MAX_TEXT = 4096
 _RAISED = re.compile(r"(?:(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*|[A-Z]\w*[a-z]\w*)(?:: |:?$)")
 """A dotted name or a CamelCase one, alone or before its message."""
@@ -48,7 +46,13 @@ class _Search:
     """A traceback whose last line was not seen yet."""
 
     printer: _Printer
-    lines_left: int = MAX_LINES
+    indent: int
+    """Of its heading; see `_indent`."""
+    end: int
+    """Lines of its log read with tracebacks open, up to which it is followed."""
+    read: int = 0
+    """How many of them were read where the last block ended."""
+    is_over: bool = False
     own: str = ""
     inner: str = ""
 
@@ -68,51 +72,113 @@ class _Search:
 class RaisedFinder:
     """Finds the lines that name the exceptions of tracebacks, however the log is cut into blocks.
 
-    For each block: `resume` first, then `follow` for every heading in it.
+    For each block: `begin` first, then `until` and `follow` for every heading in it, then `finish`.
+    All open tracebacks are followed at once, and each line is read once: a wave of a million
+    headings costs no more than their lines do.
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, list[_Search]] = {}
+        self._open: dict[str, deque[_Search]] = {}
+        self._searches = deque[_Search]()
+        self._by_printer: dict[_Printer, list[_Search]] = {}
+        self._line = self._place = 0
+        self._block: Block | None = None
+        self._parser: LineParser | None = None
 
-    def resume(self, block: Block, parser: LineParser) -> list[Raised]:
-        """Return where in `block` the tracebacks end that began in earlier blocks of its log."""
-        return self._search(self._open.pop(block.file, []), block, 0, parser)
+    def begin(self, block: Block, parser: LineParser) -> None:
+        """Go on with the tracebacks that began in earlier blocks of this one's log."""
+        self._block, self._parser, self._place = block, parser, 0
+        open_ones = self._open.pop(block.file, ())
+        self._searches, self._by_printer = deque(s for s in open_ones if not s.is_over), {}
+        self._line = self._searches[0].read if self._searches else 0
+        for search in self._searches:
+            self._by_printer.setdefault(search.printer, []).append(search)
 
-    def follow(self, block: Block, begin: int, parser: LineParser, head: LogLine) -> list[Raised]:
-        """Return where the traceback ends that `head` begins; nothing if that isn't to be seen yet.
+    def follow(self, begin: int, head: LogLine) -> None:
+        """Follow the traceback that `head` begins; `begin` is where the line after it does.
 
-        `begin` is where the line after the heading begins. Lines of other printers in between are
-        passed over.
+        Lines of other printers in between are passed over.
         """
-        return self._search([_Search(_printer(head))], block, begin, parser)
+        search = _Search(_printer(head), _indent(head), self._line + MAX_LINES)
+        self._searches.append(search)
+        self._by_printer.setdefault(search.printer, []).append(search)
+        self._place = max(self._place, begin)
 
-    def _search(
-        self, searches: Sequence[_Search], block: Block, begin: int, parser: LineParser
-    ) -> list[Raised]:
-        data, found, searches = block.data, list[Raised](), list(searches)
-        while searches and begin < len(data):
+    @property
+    def is_open(self) -> bool:
+        """Whether any traceback is followed."""
+        return bool(self._by_printer)
+
+    def until(self, place: int) -> list[Raised]:
+        """Return where tracebacks end in lines that begin at `place` or before, in their order."""
+        found = list[Raised]()
+        if self._block is None or self._parser is None:
+            return found
+        data = self._block.data
+        while self._by_printer and self._place <= place and self._place < len(data):
+            begin = self._place
             end = data.find(b"\n", begin)
             end = len(data) if end < 0 else end
             text = data[begin : min(end, begin + MAX_TEXT)].decode("utf-8", "replace")
-            line = parser.look(text, 0, 0)
-            ends = [s for s in searches if s.printer == _printer(line) and _is_last(line)]
-            if ends and _RAISED.match(line.message):
-                found.append(Raised(begin, ends[-1].raised_in()))
-            frame = _FRAME.search(line.message)
-            for search in searches:
-                search.lines_left -= 1
-                if frame is not None and search.printer == _printer(line):
-                    search.note(frame[1], frame[2])
-            searches = [s for s in searches if s not in ends and s.lines_left > 0]
-            begin = end + 1
-        if searches:
-            self._open[block.file] = [*self._open.get(block.file, []), *searches][:MAX_OPEN]
+            line = self._parser.look(text, 0, 0)
+            found += sorted(Raised(begin, frame) for frame in self._take(line))
+            self._place = end + 1
         return found
+
+    def finish(self) -> list[Raised]:
+        """Return the same for all lines that are left; what goes on is kept for the next block."""
+        if self._block is None:
+            return []
+        found = self.until(len(self._block.data))
+        if self._by_printer:
+            for search in self._searches:
+                search.read = self._line
+            self._open[self._block.file] = self._searches
+        self._block = self._parser = None
+        return found
+
+    def _take(self, line: LogLine) -> list[str]:
+        """Take the next line; return where the exceptions were raised that it names."""
+        self._line += 1
+        printer, raised = _printer(line), list[str]()
+        searches = self._by_printer.get(printer, [])
+        over = [search for search in searches if _is_last(line, search)]
+        if over:
+            self._keep(printer, [search for search in searches if not _is_last(line, search)])
+            for search in over:
+                search.is_over = True
+            if _RAISED.match(line.message):
+                raised = [search.raised_in() for search in over]
+        elif searches and (frame := _FRAME.search(line.message)):
+            for search in searches:
+                search.note(frame[1], frame[2])
+        while self._searches and (self._searches[0].is_over or self._searches[0].end <= self._line):
+            self._drop(self._searches.popleft())
+        return raised
+
+    def _drop(self, search: _Search) -> None:
+        """Forget the oldest traceback, unless it is over."""
+        if not search.is_over:
+            self._keep(search.printer, self._by_printer[search.printer][1:])
+
+    def _keep(self, printer: _Printer, searches: list[_Search]) -> None:
+        if searches:
+            self._by_printer[printer] = searches
+        else:
+            del self._by_printer[printer]
 
 
 def _printer(line: LogLine) -> _Printer:
     return line.rank, line.local_rank, line.task, line.node
 
 
-def _is_last(line: LogLine) -> bool:
-    return line.message[:1] not in {"", " ", "\t"}
+def _is_last(line: LogLine, search: _Search) -> bool:
+    """Whether a line is no frame any more: it stands no further in than its heading did."""
+    return line.message[:1] not in {"", " ", "\t"} and _indent(line) <= search.indent
+
+
+def _indent(line: LogLine) -> int:
+    """Blanks before the message, of which what stamps lines may have taken some for its own."""
+    message = line.message
+    head = line.text[: line.message_start]
+    return len(head) - len(head.rstrip()) + len(message) - len(message.lstrip())

@@ -138,11 +138,11 @@ class Unmatched:
 
     def _unknown(self, end: LogEnd, lines: Sequence[_Numbered]) -> Iterator[LogLine]:
         """Yield those of the lines that neither a rule nor anything else of ours reads."""
-        engine, plan, matcher, _ = self.scanner
+        _, _, plan, matcher, _ = self.scanner
         raws = [text[:MAX_CHARACTERS].replace("\n", " ").encode() for _, text in lines]
         found, start = dict[int, Sequence[int]](), 0
-        for begin, _, patterns in engine.scan(b"".join(raw + b"\n" for raw in raws)):
-            found[begin] = patterns
+        for begin, _, patterns in self.scanner.scan(b"".join(raw + b"\n" for raw in raws)):
+            found[begin] = (*found.get(begin, ()), *patterns)
         parser = self.tails.parser(end.file) or LineParser(end.file, stream=end.stream)
         for (number, text), raw in zip(lines, raws, strict=True):
             line = parser.look(text, number, 0)

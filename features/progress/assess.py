@@ -7,6 +7,7 @@ from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from relume.features.progress.clocked import STOPPED_SECONDS
 from relume.features.progress.markers import MarkerKind, Phase
 from relume.features.progress.measures import (
     Paces,
@@ -18,10 +19,10 @@ from relume.features.progress.measures import (
 )
 from relume.features.progress.numerics import Place, Trouble
 from relume.features.progress.pace import GATES, Finding, Gate, find_drift, find_shift
-from relume.features.progress.tracker import STOPPED_SECONDS
 from relume.features.progress.waits import find_irregular, find_waiting
 
 if TYPE_CHECKING:
+    from relume.features.progress.numerics import Place
     from relume.features.progress.series import Series
     from relume.features.progress.tracker import ProgressTracker
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from relume.features.progress.series import Sample, Series
+from relume.features.progress.samples import Sample
+from relume.features.progress.series import Series
 
 WARM_UP_STEPS: Final = 5
 """Steps after a start that make no baseline: compilation, autotuning, the first batches."""

@@ -9,9 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from relume.features.progress.point import ProgressPoint
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LASTING_POINTS: Final = 3
 """Bad progress lines in a row that are no accident; an overflow makes one, and is skipped."""
@@ -83,10 +88,7 @@ class LossLevel:
 
     def take(self, loss: float | None, place: Place, step: int | None, segment: int) -> None:
         """Take one more loss in; a new beginning (`segment`) forgets the old level."""
-        if segment != self._segment:
-            self.raised = Stretch()
-            self._segment, self._seen = segment, 0
-            self._highest = self._highest_before = -math.inf
+        self._begin(segment)
         if loss is None or not math.isfinite(loss):
             return
         ceiling = max(self._highest, self._highest_before)
@@ -98,6 +100,43 @@ class LossLevel:
         self._seen += 1
         if self._seen % LEVEL_POINTS == 0:
             self._highest_before, self._highest = self._highest, -math.inf
+
+    def first_jump(self, losses: NDArray[np.float64], segment: int) -> int:
+        """Return which of many losses is the first that jumps, how many they are if none does."""
+        self._begin(segment)
+        levels, peaks = self._levels(losses)
+        late = np.concatenate((np.full((len(levels), 1), -math.inf), levels[:, :-1]), axis=1)
+        ceilings = np.maximum(late, peaks[:-1, None]).reshape(-1)[self._seen % LEVEL_POINTS :]
+        raised = JUMP * ceilings[: len(losses)]
+        jumps = (raised > 0.0) & (raised < losses)
+        jumps[: max(0, LEVEL_POINTS - self._seen)] = False
+        return int(jumps.argmax()) if jumps.any() else len(losses)
+
+    def take_calm(self, losses: NDArray[np.float64], segment: int) -> None:
+        """Take many finite losses in, none of which jumps."""
+        self._begin(segment)
+        whole, begun = divmod(self._seen % LEVEL_POINTS + len(losses), LEVEL_POINTS)
+        levels, peaks = self._levels(losses)
+        self._seen += len(losses)
+        self._highest_before = float(peaks[whole])
+        self._highest = float(levels[whole, begun - 1]) if begun else -math.inf
+
+    def _begin(self, segment: int) -> None:
+        if segment != self._segment:
+            self.raised = Stretch()
+            self._segment, self._seen = segment, 0
+            self._highest = self._highest_before = -math.inf
+
+    def _levels(
+        self, losses: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the highest loss of each level so far, and the last of each level before."""
+        begun = self._seen % LEVEL_POINTS
+        table = np.full(((begun + len(losses)) // LEVEL_POINTS + 1, LEVEL_POINTS), -math.inf)
+        table[0, 0] = self._highest
+        table.reshape(-1)[begun : begun + len(losses)] = losses
+        levels = np.maximum.accumulate(table, axis=1)
+        return levels, np.concatenate(([self._highest_before], levels[:, -1]))
 
 
 @dataclass(slots=True)
@@ -122,7 +161,7 @@ class Numerics:
         level: LossLevel | None = None,
     ) -> None:
         """Take one new line of training in, of that `step`; `level` is its printer's."""
-        is_nan = _is_nan(point)
+        is_nan = is_point_nan(point)
         if is_nan is not None:
             self.nan_points += is_nan
             self.not_finite.take(place, step, bad=is_nan)
@@ -138,6 +177,11 @@ class Numerics:
                 self.skipping.take(place, step, bad=bad)
         if level is not None and point.loss is not None:
             self.jumped = level.raised
+
+    def skips(self, point: ProgressPoint, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether too many steps were skipped where lines of a wording show these steps."""
+        total = -1.0 if point.skipped_total is None else point.skipped_total
+        return (steps >= COUNTED_STEPS) & (total >= SKIPPED_SHARE * steps)
 
     def _take_overflow(self, point: ProgressPoint, place: Place, step: int | None) -> None:
         scale = point.loss_scale
@@ -168,7 +212,7 @@ class Numerics:
         return trouble, stretch
 
 
-def _is_nan(point: ProgressPoint) -> bool | None:
+def is_point_nan(point: ProgressPoint) -> bool | None:
     """Whether the model's numbers are none any more; null when the line has no number.
 
     A gradient that overflows beside a finite loss is an ordinary skipped step of fp16, so the

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relume.features.progress.measures import Paces
-    from relume.features.progress.series import Sample
+    from relume.features.progress.samples import Sample
 
 SIGMAS: Final = 6.0
 """Robust standard deviations of the calm part that a shift must exceed."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from relume.features.progress.numerics import LossLevel
+from relume.features.progress.samples import Sample, Thinned
+from relume.features.progress.stretches import (
+    Anchor,
+    Stretches,
+    anchor_at,
+    is_rounded,
+    measure,
+    printed_seconds,
+)
 
 if TYPE_CHECKING:
     from relume.features.progress.point import ProgressPoint
+    from relume.features.progress.run import Integers, Run
 
-HEAD_SAMPLES: Final = 64
-"""First samples kept as they are."""
-TAIL_SAMPLES: Final = 512
-"""Last samples kept as they are."""
-MIDDLE_SAMPLES: Final = 512
-"""Samples between, thinned by halves whenever they reach this."""
 BAR_SPAN_SECONDS: Final = 10.0
 """A bar's clock has whole seconds: shorter stretches would measure its rounding."""
 OPENING_SECONDS: Final = 300.0
@@ -25,77 +30,6 @@ OPENING_RATIO: Final = 1.5
 """How far the mean and the printed rate of a steady bar may lie apart."""
 RESTART_POINTS: Final = 3
 """Growing steps behind the frontier that make a restart rather than a late rank."""
-
-
-@dataclass(slots=True)
-class Sample:
-    """A stretch of new steps and what was printed about it. Null means not printed."""
-
-    step: int
-    line: int = 0
-    file: str = ""
-    segment: int = 0
-    steps: int = 0
-    """Steps since the sample before; 0 for the first of a segment."""
-    printed_seconds: float | None = None
-    """Printed time of one step."""
-    rate: float | None = None
-    data_seconds: float | None = None
-    elapsed_delta: float | None = None
-    """Seconds per step by the printer's own clock."""
-    clock_delta: float | None = None
-    """Seconds per step by the log's time stamps."""
-    disturbed: bool = False
-    """An evaluation, a checkpoint or an epoch's start lies in this stretch."""
-
-
-@dataclass(slots=True)
-class _Anchor:
-    """Where the stretch in progress began."""
-
-    step: int
-    epoch: float | None
-    elapsed: float | None
-    event_time: int | None
-
-
-class Thinned:
-    """A bounded list: all of the first and last samples, evenly thinned ones between."""
-
-    def __init__(self) -> None:
-        self._head: list[Sample] = []
-        self._middle: list[Sample] = []
-        self._tail: deque[Sample] = deque()
-        self._stride = 1
-        self._dropped = 0
-
-    def __len__(self) -> int:
-        return len(self._head) + len(self._middle) + len(self._tail)
-
-    def append(self, sample: Sample) -> None:
-        """Add the newest sample."""
-        if len(self._head) < HEAD_SAMPLES:
-            self._head.append(sample)
-            return
-        self._tail.append(sample)
-        if len(self._tail) > TAIL_SAMPLES:
-            self._thin(self._tail.popleft())
-
-    def _thin(self, sample: Sample) -> None:
-        self._dropped += 1
-        if self._dropped % self._stride == 0:
-            self._middle.append(sample)
-        if len(self._middle) > MIDDLE_SAMPLES:
-            del self._middle[::2]
-            self._stride *= 2
-
-    def last(self) -> Sample | None:
-        """Return the newest sample, null when there is none."""
-        return self._tail[-1] if self._tail else self._head[-1] if self._head else None
-
-    def samples(self) -> list[Sample]:
-        """Return what is kept, in order."""
-        return [*self._head, *self._middle, *self._tail]
 
 
 @dataclass(slots=True)
@@ -124,8 +58,8 @@ class Series:
     order: int = 0
     """Number of the fed line that advanced last, over all files."""
     level: LossLevel = field(default_factory=LossLevel)
-    _anchor: _Anchor | None = None
-    _furthest: _Anchor | None = None
+    _anchor: Anchor | None = None
+    _furthest: Anchor | None = None
     _behind: list[int] = field(default_factory=list)
     _disturbed: bool = False
     _restart_announced: bool = False
@@ -151,7 +85,7 @@ class Series:
         """Take one point in; return whether it brought something new."""
         if point.step is None:
             return self._attach(point, line, file)
-        here = _Anchor(point.step, point.epoch, point.elapsed_seconds, event_time)
+        here = anchor_at(point, event_time)
         position = _compare(self._furthest, here, by_epoch=point.epoch_bar)
         if self._restart_announced and position != 0:
             self._open_segment()
@@ -160,6 +94,67 @@ class Series:
         self._behind.clear()
         self._extend(point, here, line, file)
         return True
+
+    def is_steady(self, point: ProgressPoint) -> bool:
+        """Whether lines like `point`, which is one of them, mean no more than that steps go on."""
+        furthest = self._furthest
+        return (
+            furthest is not None
+            and self._opening_confirmed
+            and self._anchor is not None
+            and not (self._restart_announced or self._disturbed or self.level.raised.points)
+            and (not point.epoch_bar or furthest.epoch == point.epoch)
+        )
+
+    def compare(self, steps: Integers) -> Integers:
+        """Return whether each step is ahead of (1), at (0) or behind (-1) the furthest before."""
+        first = 0 if self._furthest is None else self._furthest.step
+        before = np.maximum.accumulate(np.concatenate(([first], steps)))[:-1]
+        return np.sign(steps - before)
+
+    def first_jump(self, run: Run, ahead: Integers) -> int | None:
+        """Return the first of the lines at `ahead` whose loss jumps, null when none does."""
+        told = ahead[~np.isnan(run.losses[ahead])]
+        jump = self.level.first_jump(run.losses[told], self.segment)
+        return int(told[jump]) if jump < len(told) else None
+
+    def advance_run(self, run: Run, ahead: Integers) -> None:
+        """Take many lines in, as `advance` does: those at `ahead`, each ahead of the one before.
+
+        The series has to be steady for their wordings.
+        """
+        point, event_time = run.read(ahead[-1])
+        self._furthest = anchor_at(point, event_time)
+        closing = self._closing(run, ahead)
+        if closing and self._anchor is not None:
+            batch = Stretches(self._anchor, self.segment, run.file, run, closing)
+            self._anchor = batch.anchor(len(closing) - 1)
+            self.kept.extend(batch, len(closing))
+        losses = run.losses[ahead]
+        self.level.take_calm(losses[~np.isnan(losses)], self.segment)
+        self._behind.clear()
+        self.last_step, self.last_line, self.last_file = (
+            point.step,
+            int(run.lines[ahead[-1]]),
+            run.file,
+        )
+        self.total = point.total if point.total is not None else self.total
+        self.epoch_bar |= point.epoch_bar
+
+    def _closing(self, run: Run, ahead: Integers) -> list[int]:
+        """Return the lines that close a stretch long enough to be measured."""
+        which, anchor = run.which[ahead], self._anchor
+        rounded = np.array([is_rounded(wording) for wording in run.wordings])[which]
+        if anchor is None or not rounded.any():
+            return list[int](ahead.tolist())
+        closing, elapsed = list[int](), anchor.elapsed
+        lines = zip(ahead.tolist(), run.elapsed[ahead].tolist(), rounded.tolist(), strict=True)
+        for at, seconds, is_short in lines:
+            if is_short and elapsed is not None and 0.0 <= seconds - elapsed < BAR_SPAN_SECONDS:
+                continue
+            closing.append(at)
+            elapsed = seconds if run.wording(at).point.elapsed_seconds is not None else None
+        return closing
 
     def _attach(self, point: ProgressPoint, line: int, file: str) -> bool:
         """Take a line without a step: it counts by its epoch, or belongs to the step before."""
@@ -173,11 +168,11 @@ class Series:
         if point.epoch < known and not self._restart_announced:
             return False
         self._restart_announced = False
-        self._furthest = _Anchor(0, point.epoch, None, None)
+        self._furthest = Anchor(0, point.epoch, None, None)
         self.last_line, self.last_file = line, file
         return True
 
-    def _is_restart(self, here: _Anchor) -> bool:
+    def _is_restart(self, here: Anchor) -> bool:
         """Whether a step behind the furthest one is a new beginning rather than a late rank."""
         behind = self._behind
         if behind and here.step <= behind[-1]:
@@ -197,7 +192,7 @@ class Series:
         self.segment += 1
         self._anchor, self._furthest, self._restart_announced = None, None, False
 
-    def _extend(self, point: ProgressPoint, here: _Anchor, line: int, file: str) -> None:
+    def _extend(self, point: ProgressPoint, here: Anchor, line: int, file: str) -> None:
         """Close the stretch that ends here, if it is long enough to be measured."""
         furthest = self._furthest
         if furthest is not None and point.epoch_bar and furthest.epoch != here.epoch:
@@ -213,14 +208,14 @@ class Series:
             self._opening_confirmed = True
         if _is_too_short(point, self._anchor, here):
             return
-        sample = _measure(point, self._anchor, here)
+        sample = measure(point, self._anchor, here)
         sample.line, sample.file, sample.segment = line, file, self.segment
         sample.disturbed = self._disturbed
         self.kept.append(sample)
         self._anchor, self._disturbed = here, False
 
 
-def _compare(furthest: _Anchor | None, here: _Anchor, *, by_epoch: bool) -> int:
+def _compare(furthest: Anchor | None, here: Anchor, *, by_epoch: bool) -> int:
     """Return whether `here` is ahead of (1), at (0) or behind (-1) the furthest position."""
     if furthest is None:
         return 1
@@ -230,7 +225,7 @@ def _compare(furthest: _Anchor | None, here: _Anchor, *, by_epoch: bool) -> int:
     return (here.step > furthest.step) - (here.step < furthest.step)
 
 
-def _clock_fell(furthest: _Anchor | None, here: _Anchor) -> bool:
+def _clock_fell(furthest: Anchor | None, here: Anchor) -> bool:
     """Whether the printer's own clock started again: a new bar, not a late one."""
     if furthest is None or furthest.elapsed is None or here.elapsed is None:
         return False
@@ -250,9 +245,9 @@ def _mean_so_far(point: ProgressPoint) -> float | None:
     return mean if 1.0 / OPENING_RATIO < mean * point.rate < OPENING_RATIO else None
 
 
-def _epoch_start(point: ProgressPoint) -> _Anchor | None:
+def _epoch_start(point: ProgressPoint) -> Anchor | None:
     """Return where the new epoch began: a bar's clock and count both started at zero then."""
-    return _Anchor(0, point.epoch, 0.0, None) if point.is_bar else None
+    return Anchor(0, point.epoch, 0.0, None) if point.is_bar else None
 
 
 def _is_early(point: ProgressPoint) -> bool:
@@ -260,7 +255,7 @@ def _is_early(point: ProgressPoint) -> bool:
     return not point.is_bar or point.total is None or (point.step or 0) * 2 < point.total
 
 
-def _is_too_short(point: ProgressPoint, anchor: _Anchor | None, here: _Anchor) -> bool:
+def _is_too_short(point: ProgressPoint, anchor: Anchor | None, here: Anchor) -> bool:
     if anchor is None or not point.is_bar or point.step_time_seconds is not None:
         return False
     if anchor.elapsed is None or here.elapsed is None:
@@ -273,27 +268,4 @@ def _complete(sample: Sample, point: ProgressPoint) -> None:
     if sample.rate is None:
         sample.rate = point.rate
     if sample.printed_seconds is None:
-        sample.printed_seconds = _printed_seconds(point, sample.steps)
-
-
-def _printed_seconds(point: ProgressPoint, steps: int) -> float | None:
-    if point.step_time_seconds is not None or point.interval_seconds is None or steps <= 0:
-        return point.step_time_seconds
-    return point.interval_seconds / steps
-
-
-def _measure(point: ProgressPoint, anchor: _Anchor | None, here: _Anchor) -> Sample:
-    """Return what the stretch from `anchor` to `here` took, by every clock there is."""
-    sample = Sample(here.step)
-    sample.printed_seconds, sample.rate = point.step_time_seconds, point.rate
-    sample.data_seconds = point.data_seconds
-    steps = here.step - anchor.step if anchor is not None else 0
-    if anchor is None or steps <= 0:
-        return sample
-    sample.steps = steps
-    sample.printed_seconds = _printed_seconds(point, steps)
-    if here.elapsed is not None and anchor.elapsed is not None:
-        sample.elapsed_delta = (here.elapsed - anchor.elapsed) / steps
-    if here.event_time is not None and anchor.event_time is not None:
-        sample.clock_delta = (here.event_time - anchor.event_time) / 1e6 / steps
-    return sample
+        sample.printed_seconds = printed_seconds(point, sample.steps)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from relume.features.progress.clocked import Clocked
 from relume.features.progress.markers import Marker, MarkerKind, Phase
-from relume.features.progress.numerics import Numerics, Place
+from relume.features.progress.numerics import Numerics, Place, is_point_nan
 from relume.features.progress.point import ProgressPoint
-from relume.features.progress.series import Sample, Series
+from relume.features.progress.samples import Sample
+from relume.features.progress.series import Series
+
+if TYPE_CHECKING:
+    from relume.features.progress.run import Flags, Integers, Run
 
 MAX_SERIES: Final = 64
 """Printers followed at once; the one silent for longest goes first."""
 MAX_PRINTERS: Final = 16
 """Printers of one format followed; more ranks of the same job say the same."""
-GAPS: Final = 256
-"""Gaps between progress lines kept, for the usual gap."""
-MAX_FILES: Final = 256
-"""Files whose clocks are compared."""
-SKEW: Final = 600_000_000
-"""Microseconds by which a clock may fall back within a file: ranks are not in step."""
-STOPPED_SECONDS: Final = 1800.0
-"""Silence of the progress lines, other lines going on, before a job counts as standing still."""
-LONGEST_SILENCE_SECONDS: Final = 30 * 86400.0
-"""A longer one is no silence: the lines come from two runs, or a clock was never set."""
+MIN_STEADY: Final = 32
+"""Lines that are worth being taken together; after fewer, ever more get a look of their own."""
 SIDE_PHASES: Final = frozenset({Phase.EVALUATION, Phase.CHECKPOINT})
 COUNTED_PHASES: Final = frozenset({Phase.TRAIN, Phase.EVALUATION})
 """Phases whose points are the job's own work; bars of loading files are not."""
@@ -33,12 +31,10 @@ _Key = tuple[str, str, int | None, str, int | None]
 
 
 @dataclass(slots=True)
-class ProgressTracker:
+class ProgressTracker(Clocked):
     """The progress of one attempt so far.
 
-    Feed lines in the order of the log (file by file where there are several). Times are UTC
-    microseconds; null where a line has no clock. `add_clocked_line` is for lines of the job's own
-    output and its wrapper's only: a kernel log goes on whatever the job does.
+    Feed lines in the order of the log (file by file where there are several).
 
     Memory: at most `MAX_SERIES` printers with about a thousand samples each.
     """
@@ -48,10 +44,6 @@ class ProgressTracker:
     numerics: Numerics = field(default_factory=Numerics)
     last_progress: Place | None = None
     """The last line that brought a new step, of training or of evaluation."""
-    progress_time: int | None = None
-    """When anything last advanced; the first clock after it where the line itself has none."""
-    last_clock: int | None = None
-    """The latest clock of any line."""
     open_phase: Phase | None = None
     """An evaluation or a checkpoint that began and did not end."""
     started: Place | None = None
@@ -60,20 +52,12 @@ class ProgressTracker:
     """The last training bar that stood at zero."""
     markers: dict[MarkerKind, Place] = field(default_factory=dict)
     """The last marker of each kind, evaluations and checkpoints left out."""
-    clocks_disagree: bool = False
-    """Clocks of one file fell back by `SKEW`: two time zones, so that silences mean nothing."""
-    work_time: int | None = None
-    """When other work than steps was last seen since: counters of an evaluation, of an upload."""
-    gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS))
-    """Microseconds between progress lines with clocks."""
     measured: tuple[Series, Sample] | None = None
     """The stretch that the last point closed, and whose it is; null when it closed none."""
     _series: dict[_Key, Series] = field(default_factory=dict)
     _epochs: dict[_Key, Series] = field(default_factory=dict)
-    _clocks: dict[str, int] = field(default_factory=dict)
     _order: int = 0
     _step: int | None = None
-    _awaits_clock: bool = False
 
     def series(self) -> list[Series]:
         """Return the printers followed, the one that advanced last at the end."""
@@ -110,7 +94,9 @@ class ProgressTracker:
         if is_new:
             if point.phase == Phase.TRAIN:
                 self._note_numbers(point, place, series)
-            self._note_progress(place if counts else None, event_time)
+            if counts:
+                self.last_progress, self.open_phase = place, None
+            self._note_progress_time(event_time)
             if series is not None:
                 series.order = self._order
         if event_time is not None:
@@ -180,52 +166,6 @@ class ProgressTracker:
             self.started = self.started or place
         self.markers[kind] = place
 
-    def add_clocked_line(self, event_time: int, line: int) -> None:  # noqa: ARG002
-        """Note that the job's output went on at this time. `line` is for callers' symmetry."""
-        self._note_clock(event_time)
-
-    def note_work(self, event_time: int) -> None:
-        """Note that something else than steps advanced at this time."""
-        self.work_time = max(event_time, self.work_time or event_time)
-
-    def silence_seconds(self) -> float | None:
-        """Seconds from the last new step to the last clock of any line.
-
-        Null without clocks, and where they disagree or lie more than a month apart.
-        """
-        if self.last_clock is None or self.progress_time is None or self.clocks_disagree:
-            return None
-        silence = max(0.0, (self.last_clock - self.progress_time) / 1e6)
-        return silence if silence <= LONGEST_SILENCE_SECONDS else None
-
-    def is_silent(self) -> bool:
-        """Whether the steps have been missing for so long that the job may be standing still."""
-        return (self.silence_seconds() or 0.0) >= STOPPED_SECONDS
-
-    def _note_clock(self, event_time: int) -> None:
-        if self._awaits_clock:
-            self.progress_time, self._awaits_clock = event_time, False
-        if self.last_clock is None or event_time > self.last_clock:
-            self.last_clock = event_time
-
-    def _compare_clock(self, event_time: int, file: str) -> None:
-        latest = self._clocks.pop(file, event_time)
-        self.clocks_disagree |= event_time < latest - SKEW
-        if len(self._clocks) >= MAX_FILES:
-            del self._clocks[next(iter(self._clocks))]
-        self._clocks[file] = max(latest, event_time)
-
-    def _note_progress(self, place: Place | None, event_time: int | None) -> None:
-        if place is not None:
-            self.last_progress, self.open_phase = place, None
-        if event_time is None:
-            self._awaits_clock = True
-            return
-        if self.progress_time is not None and not self._awaits_clock:
-            self.gaps.append(max(0, event_time - self.progress_time))
-        self._awaits_clock = False
-        self.progress_time = event_time
-
     def _disturb(self, file: str) -> None:
         for key, series in self._series.items():
             if key[3] == file and series.phase == Phase.TRAIN:
@@ -233,14 +173,110 @@ class ProgressTracker:
 
     def _follow(self, point: ProgressPoint, file: str, rank: int | None) -> Series | None:
         """Return the series of the point's printer, null when there are too many printers."""
-        key = (point.format, point.phase, point.total if point.is_bar else None, file, rank)
+        key = _key(point, file, rank)
         series = self._series.pop(key, None)
         if series is None:
-            printers = sum(known[:2] == key[:2] for known in self._series)
-            if printers >= MAX_PRINTERS and rank is not None:
+            if self._is_passed_over(key):
                 return None
             if len(self._series) >= MAX_SERIES:
                 del self._series[next(iter(self._series))]
             series = Series(point.format, point.phase, point.is_bar)
         self._series[key] = series
         return series
+
+    def _is_passed_over(self, key: _Key) -> bool:
+        """Whether enough other ranks say the same as a printer that isn't followed yet."""
+        return key[-1] is not None and sum(k[:2] == key[:2] for k in self._series) >= MAX_PRINTERS
+
+    def add_run(self, run: Run) -> Flags:
+        """Take step lines in, as `add_point` does one by one; return which brought a new step."""
+        advanced = np.zeros(len(run), np.bool_)
+        at, alone = 0, 1
+        while at < len(run):
+            taken = self._add_steady(run[at:], advanced[at:]) if len(run) - at >= MIN_STEADY else 0
+            at, alone = at + taken, 1 if taken >= MIN_STEADY else 2 * alone
+            for line in range(at, min(at + alone, len(run))):
+                advanced[line] = self._add_line(run, line)
+            at += alone
+        return advanced
+
+    def _add_line(self, run: Run, at: int) -> bool:
+        point, event_time = run.read(at)
+        rank, line = run.wording(at).rank, int(run.lines[at])
+        return self.add_point(point, line=line, file=run.file, rank=rank, event_time=event_time)
+
+    def _add_steady(self, run: Run, advanced: Flags) -> int:
+        """Take the lines before the first that needs a look of its own; return how many."""
+        followed = {index: self._steady(run, index) for index in np.unique(run.which).tolist()}
+        stops = np.isin(run.which, [index for index, key in followed.items() if key is None])
+        stops |= _is_start_or_end(run)
+        for index in followed:
+            at = np.flatnonzero(run.which == index)
+            stops[at] |= self.numerics.skips(run.wordings[index].point, run.steps[at])
+        lines: dict[_Key, Integers] = {}
+        for key in {key for key in followed.values() if key in self._series}:
+            owned = [index for index, other in followed.items() if other == key]
+            at = lines[key] = np.flatnonzero(np.isin(run.which, owned))
+            order = self._series[key].compare(run.steps[at])
+            advanced[at] = order > 0
+            stops[at] |= order < 0
+            jump = self._series[key].first_jump(run, at[order > 0])
+            if jump is not None:
+                stops[jump] = True
+        size = int(stops.argmax()) if stops.any() else len(run)
+        advanced[size:] = False
+        if size:
+            self._take_steady(run[:size], advanced[:size], lines)
+        return size
+
+    def _take_steady(self, run: Run, new: Flags, lines: dict[_Key, Integers]) -> None:
+        before, last = self._order, dict[_Key, int]()
+        self._order += len(run)
+        self.points += len(run)
+        for key, owned in lines.items():
+            at = owned[owned < len(run)]
+            if (ahead := at[new[at]]).size:
+                self._series[key].advance_run(run, ahead)
+                self._series[key].order = before + 1 + int(ahead[-1])
+            if at.size:
+                last[key] = int(at[-1])
+        for key in sorted(last, key=last.__getitem__):  # the one that was seen last goes last
+            self._series[key] = self._series.pop(key)
+        for reached in _last_of_each(run.which, new):
+            place = Place(int(run.lines[reached]), run.file, before + 1 + reached)
+            self._step = int(run.steps[reached])
+            wording = run.wording(reached)
+            series = self._series[_key(wording.point, run.file, wording.rank)]
+            self.numerics.update(wording.point, place, self._step, series.level)
+            self.last_progress, self.open_phase = place, None
+        self._note_times(run, new)
+
+    def _steady(self, run: Run, index: int) -> _Key | None:
+        """Return whose lines those of a wording are, null where each needs a look of its own."""
+        wording = run.wordings[index]
+        point, key = wording.point, _key(wording.point, run.file, wording.rank)
+        is_plain = point.phase == Phase.TRAIN and not (point.skipped or is_point_nan(point))
+        if not is_plain or point.step is None or self.numerics.collapsed.points:
+            return None
+        series = self._series.get(key)
+        is_steady = self._is_passed_over(key) if series is None else series.is_steady(point)
+        return key if is_steady else None
+
+
+def _key(point: ProgressPoint, file: str, rank: int | None) -> _Key:
+    return point.format, point.phase, point.total if point.is_bar else None, file, rank
+
+
+def _is_start_or_end(run: Run) -> Flags:
+    """Whether a bar stands at zero or is full."""
+    totals = [w.point.total if w.point.is_bar else None for w in run.wordings]
+    ends = np.array([-1 if total is None else total for total in totals])[run.which]
+    is_bar = np.array([wording.point.is_bar for wording in run.wordings])[run.which]
+    flags: Flags = is_bar & ((run.steps == 0) | (run.steps == ends))
+    return flags
+
+
+def _last_of_each(which: Integers, flags: Flags) -> list[int]:
+    """Return the last flagged position of each wording, in rising order."""
+    at = np.flatnonzero(flags)[::-1]
+    return sorted(at[np.unique(which[at], return_index=True)[1]].tolist())

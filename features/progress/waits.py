@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relume.features.progress.measures import Paces
-    from relume.features.progress.series import Sample
+    from relume.features.progress.samples import Sample
 
 IRREGULAR_RATIO: Final = 0.3
 """Share of steps that must be slow for a run to be called irregular."""

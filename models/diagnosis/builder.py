@@ -82,7 +82,7 @@ class EpisodeBuilder:
         tail = self._advances.setdefault(line.file, AdvanceTail())
         tail.add(line.line, line.event_time)
         tail.rank, tail.node = line.task if line.rank is None else line.rank, line.node
-        self._note_clock(line)
+        self.note_clock(line)
 
     def note_clean_end(self, line: LogLine) -> None:
         """Take an explicit clean end."""
@@ -91,7 +91,7 @@ class EpisodeBuilder:
     def note_place(self, line: LogLine) -> None:
         """Take a line that says where ranks run."""
         self._ranks.take(line)
-        self._note_clock(line)
+        self.note_clock(line)
 
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take what accounting says."""
@@ -112,7 +112,7 @@ class EpisodeBuilder:
         if event_time is not None and event_time > (self._end_time or 0):
             self._end_time = event_time
 
-    def _note_clock(self, line: LogLine) -> None:
+    def note_clock(self, line: LogLine) -> None:
         """Take the clock of a line that shows the job at work: the first one is near its begin."""
         time = line.event_time
         self.note_time(time)

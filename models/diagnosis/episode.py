@@ -210,8 +210,8 @@ class Episode:
             and closing.line.line > hit.line.line
             and _same_object(closing, hit)
             for group in self.hits.values()
+            if group.first and hit.signature.id in group.first[0].signature.closes
             for closing in group.kept()
-            if hit.signature.id in closing.signature.closes
         )
 
     def recovered(self, hit: Hit) -> bool:

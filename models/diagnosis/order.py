@@ -38,6 +38,10 @@ LINK_SECONDS = 900
 """How long after a link went down those who used it may find out."""
 SAME_REPORT_LINES = 40
 """A report of one event spans at most so many lines (an oom-kill report prints a table)."""
+MAX_COMPARED = 500_000
+"""Pairs of lines that are compared one by one: some seconds. Thousands of ranks make fewer."""
+OF_A_WAVE = 16
+"""Earliest lines of each rule and file that stand for all of a larger wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,7 @@ def _lost_link(episode: Episode, victims: Sequence[Hit]) -> Hit | None:
 def _without_consequences(
     episode: Episode, anchors: Sequence[Hit], causes: Sequence[Hit], why: list[Reason]
 ) -> list[Hit]:
-    kept, first = list(causes), _first_of_each(episode, anchors)
+    kept, first = _few(episode, causes, _first_of_each(episode, anchors))
     for code, is_consequence in CONSEQUENCES:
         explained: list[tuple[Hit, Hit]] = []
         left: list[Hit] = []
@@ -189,6 +193,24 @@ def _without_consequences(
             why.append(Reason(code, ruled_out(explained), len(explained)))
             kept = left
     return kept
+
+
+def _few(
+    episode: Episode, hits: Sequence[Hit], first: Sequence[Hit]
+) -> tuple[list[Hit], list[Hit]]:
+    """Return both as they are; of a wave that would take minutes the earliest of each rule."""
+    if len(hits) * len(first) <= MAX_COMPARED:
+        return list(hits), list(first)
+    return _earliest_of_each(episode, hits), _earliest_of_each(episode, first)
+
+
+def _earliest_of_each(episode: Episode, hits: Sequence[Hit]) -> list[Hit]:
+    kept: dict[tuple[str, str], list[Hit]] = {}
+    for hit in sorted(hits, key=episode.position):
+        of_rule = kept.setdefault((hit.signature.id, hit.line.file), [])
+        if len(of_rule) < OF_A_WAVE:
+            of_rule.append(hit)
+    return [hit for of_rule in kept.values() for hit in of_rule]
 
 
 def _first_of_each(episode: Episode, hits: Sequence[Hit]) -> list[Hit]:

@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
     start: int
     end: int
     patterns: tuple[int, ...]
-    """Positions in the sequence given to `build_engine`, ascending, each once."""
+    """Positions in the sequence given to `build_engine`, counted from its `first`; ascending."""
 
 
 def compiled_form(patterns: Sequence[str]) -> list[str]:
@@ -83,7 +83,11 @@ class DatabaseStore(Protocol):
 
 
 def build_engine(
-    patterns: Sequence[str], *, prefer: str = "hyperscan", store: DatabaseStore | None = None
+    patterns: Sequence[str],
+    *,
+    prefer: str = "hyperscan",
+    store: DatabaseStore | None = None,
+    first: int = 0,
 ) -> Engine:
     r"""Compile `patterns` (the dialect of `relume.models.signatures.patterns`) into an engine.
 
@@ -97,6 +101,8 @@ def build_engine(
     store
         Where Hyperscan's database is looked for first, and kept; nowhere when null. It is named by
         the patterns, the library and the machine, so that another one is never taken for it.
+    first
+        Number of the first pattern: so candidates of two engines can be put together.
 
     Raises
     ------
@@ -117,9 +123,9 @@ def build_engine(
         except ImportError:  # no wheel for this platform
             prefer = "re2"
         else:
-            return HyperscanEngine(patterns, store)
+            return HyperscanEngine(patterns, store, first=first)
     if prefer != "re2":
         raise ValueError(f"no engine {prefer!r}: hyperscan or re2")
     from relume.models.signatures.re2_engine import Re2Engine  # noqa: PLC0415 - if asked for
 
-    return Re2Engine(patterns)
+    return Re2Engine(patterns, first=first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from copy import copy
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 _PATTERN_BITS = 20
 """A report is one number: the end of the match, and the pattern in the lowest bits."""
 _PATTERN_MASK = (1 << _PATTERN_BITS) - 1
+_SPUR = r"\x00"
+"""A pattern of ours that no text of a log holds (NULs are taken out of it).
+
+With a literal of one byte among a thousand long ones Hyperscan chooses smaller strides through
+the text and a larger table, which is 20 % faster (measured with 5.4.12; fewer gain nothing).
+"""
+_SPURRED_FROM = 800
 
 
 class HyperscanEngine:
@@ -31,15 +39,19 @@ class HyperscanEngine:
 
     name = "hyperscan"
 
-    def __init__(self, patterns: Sequence[str], store: DatabaseStore | None = None) -> None:
-        self._database = _database(patterns, store) if patterns else None
+    def __init__(
+        self, patterns: Sequence[str], store: DatabaseStore | None = None, *, first: int = 0
+    ) -> None:
+        self._database = _database(patterns, first, store) if patterns else None
         self._scratch = None if self._database is None else self._database.scratch
+        self._end = first + len(patterns)
+        self._is_spurred = len(patterns) >= _SPURRED_FROM
 
     def twin(self) -> HyperscanEngine:
         """See `relume.models.signatures.engine.Engine.twin`."""
-        twin = HyperscanEngine(())
-        twin._database = self._database
-        twin._scratch = None if self._scratch is None else self._scratch.clone()
+        twin = copy(self)
+        if self._scratch is not None:
+            twin._scratch = self._scratch.clone()  # noqa: SLF001 - a copy of ourselves
         return twin
 
     def scan(self, data: bytes) -> list[Candidate]:
@@ -50,6 +62,8 @@ class HyperscanEngine:
         self._database.scan(
             data, match_event_handler=_report, context=reports.append, scratch=self._scratch
         )
+        if self._is_spurred:
+            reports = [report for report in reports if report & _PATTERN_MASK < self._end]
         return _lines(data, reports) if reports else []
 
 
@@ -85,28 +99,30 @@ def _ascending(found: list[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _database(patterns: Sequence[str], store: DatabaseStore | None) -> hyperscan.Database:
+def _database(
+    patterns: Sequence[str], first: int, store: DatabaseStore | None
+) -> hyperscan.Database:
     """Return the compiled patterns, from the store where it has them."""
     forms = compiled_form(patterns)
-    if len(forms) > _PATTERN_MASK:
+    if first + len(forms) >= _PATTERN_MASK:
         raise RuleError(
-            "the rules", found=f"{len(forms)} patterns", expected=f"at most {_PATTERN_MASK}"
+            "the rules", found=f"{len(forms)} patterns", expected=f"less than {_PATTERN_MASK}"
         )
     if store is None:
-        return _compile(patterns, forms)
-    key = _key(forms)
+        return _compile(patterns, forms, first)
+    key = _key([str(first), *forms])
     kept = store.load(key)
     database = None if kept is None else _restore(kept)
     if database is None:
-        database = _compile(patterns, forms)
+        database = _compile(patterns, forms, first)
         store.save(key, hyperscan.dumpb(database))
     return database
 
 
-def _key(forms: Sequence[str]) -> str:
+def _key(parts: Sequence[str]) -> str:
     """Name a database by all that decides its bytes, but for the processor that it runs on."""
     digest = hashlib.sha256()
-    for part in (version("hyperscan"), _built_for(), platform.machine(), *forms):
+    for part in (_SPUR, version("hyperscan"), _built_for(), platform.machine(), *parts):
         digest.update(f"{len(part)}:{part}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
@@ -114,7 +130,7 @@ def _key(forms: Sequence[str]) -> str:
 def _built_for() -> str:
     """Version of the library, and the features of processors that its databases are made for."""
     smallest = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    _compile_into(smallest, ["a"])
+    _compile_into(smallest, ["a"], 0)
     return str(smallest.info())
 
 
@@ -128,20 +144,21 @@ def _restore(kept: bytes) -> hyperscan.Database | None:
     return database
 
 
-def _compile(patterns: Sequence[str], forms: list[str]) -> hyperscan.Database:
+def _compile(patterns: Sequence[str], forms: list[str], first: int) -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    spurred = [*forms, _SPUR] if len(forms) >= _SPURRED_FROM else forms
     try:
-        _compile_into(database, forms)
+        _compile_into(database, spurred, first)
     except hyperscan.error:
         _raise_for_first_bad(patterns, forms)
         raise
     return database
 
 
-def _compile_into(database: hyperscan.Database, forms: list[str]) -> None:
+def _compile_into(database: hyperscan.Database, forms: list[str], first: int) -> None:
     database.compile(
         expressions=[form.encode() for form in forms],
-        ids=list(range(len(forms))),
+        ids=list(range(first, first + len(forms))),
         elements=len(forms),
         flags=hyperscan.HS_FLAG_MULTILINE,
     )
@@ -151,7 +168,7 @@ def _raise_for_first_bad(patterns: Sequence[str], forms: list[str]) -> None:
     # The compiler's message doesn't say which expression it is about.
     for pattern, form in zip(patterns, forms, strict=True):
         try:
-            _compile_into(hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), [form])
+            _compile_into(hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), [form], 0)
         except hyperscan.error as error:
             raise RuleError(
                 f"pattern {pattern!r}",

@@ -25,8 +25,8 @@ class Re2Engine:
 
     name = "re2"
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._forms = compiled_form(patterns)
+    def __init__(self, patterns: Sequence[str], *, first: int = 0) -> None:
+        self._forms, self._first = compiled_form(patterns), first
         try:
             self._any = compile_form("|".join(f"(?:{form})" for form in self._forms))
             self._set = _compile_set(self._forms)
@@ -58,10 +58,11 @@ class Re2Engine:
 
     def _patterns_in(self, line: bytes) -> tuple[int, ...]:
         # A set may give nothing when its cache is full (re2/set.h, kOutOfMemory).
-        return tuple(sorted(self._set.Match(line) or ())) or self._patterns_one_by_one(line)
+        found = sorted(self._set.Match(line) or ()) or self._patterns_one_by_one(line)
+        return tuple(self._first + n for n in found)
 
-    def _patterns_one_by_one(self, line: bytes) -> tuple[int, ...]:
-        return tuple(n for n, pattern in enumerate(self._each) if pattern.search(line))
+    def _patterns_one_by_one(self, line: bytes) -> list[int]:
+        return [n for n, pattern in enumerate(self._each) if pattern.search(line)]
 
 
 def compile_form(form: str) -> re2._Regexp:

@@ -208,6 +208,19 @@ def test_a_word_in_a_line_longer_than_a_block_is_found(name: str, at: int) -> No
 
 
 @pytest.mark.parametrize("name", ENGINES)
+def test_patterns_can_be_counted_from_another_number(name: str) -> None:
+    found = build_engine(["foo", "Xid"], prefer=name, first=40).scan(b"foo Xid\nXid")
+    assert found == [Candidate(0, 7, (40, 41)), Candidate(8, 11, (41,))]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_nuls_are_found_by_no_pattern_of_many(name: str) -> None:
+    patterns = [f"word {number} of many" for number in range(1000)]
+    engine = build_engine(patterns, prefer=name)
+    assert engine.scan(b"\x00\nword 7 of many\x00\n\x00") == [Candidate(2, 17, (7,))]
+
+
+@pytest.mark.parametrize("name", ENGINES)
 def test_twins_scan_side_by_side(name: str) -> None:
     data = b"".join(b"line %d foo bar Xid\n" % n for n in range(20_000))
     expected = corner_engine(name).scan(data)
@@ -232,7 +245,7 @@ def test_a_bad_pattern_is_quoted(name: str, pattern: str) -> None:
 def test_re2_answers_the_same_pattern_by_pattern() -> None:
     engine = Re2Engine(CORNERS)
     for text in (b"foo bar", b"Xid 42", b"x,xx", b"nothing", b""):
-        assert engine._patterns_one_by_one(text) == engine._patterns_in(text)  # noqa: SLF001
+        assert tuple(engine._patterns_one_by_one(text)) == engine._patterns_in(text)  # noqa: SLF001
 
 
 def test_falls_back_to_re2_without_hyperscan(monkeypatch: pytest.MonkeyPatch) -> None:

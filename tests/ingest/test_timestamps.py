@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relume.errors import InputError
 from relume.ingest.timestamps import Clock
@@ -116,3 +119,22 @@ def test_the_zone_of_the_site(zone: str, hour: int) -> None:
 def test_an_unknown_zone_is_refused(zone: str) -> None:
     with pytest.raises(InputError, match=r"unknown time zone.*expected an IANA name.*cluster"):
         Clock(zone)
+
+
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
+
+
+@given(
+    st.datetimes(datetime(1970, 1, 2), datetime(2999, 12, 31)),  # noqa: DTZ001 - a clock's text
+    st.sampled_from(ZONES),
+    st.sampled_from(["-", "/"]),
+    st.sampled_from(["T", " ", "_"]),
+)
+def test_the_usual_clock_is_what_the_calendar_says(
+    moment: datetime, zone: str, dash: str, between: str
+) -> None:
+    text = f"{moment:%Y{dash}%m{dash}%d{between}%H:%M:%S.%f}"
+    seconds = int(moment.replace(microsecond=0, tzinfo=ZoneInfo(zone)).timestamp())
+    clock = Clock(zone)
+    assert clock.read(text) == seconds * 1_000_000 + moment.microsecond
+    assert clock.read(text) == clock.read(text.partition(".")[0]) or moment.microsecond

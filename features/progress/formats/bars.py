@@ -35,6 +35,8 @@ _CLOCK_PART: Final = re.compile(
 _COUNT_PART: Final = re.compile(
     rf"(?<![\w.])(?P<step>{_COUNT})(?:/(?P<total>{_COUNT}|\?)| ?[a-zA-Z]{{1,12}})$"
 )
+_BEFORE_CLOCK: Final = "0123456789?kMGT"
+"""What a count ends with where it has a total: a bar that tells the time left has one."""
 _EPOCH_LABEL: Final = re.compile(r"\b[Ee]poch[ :=]{0,2}\[?(\d{1,6})")
 _OTHER_PHASES: Final = (
     (
@@ -100,6 +102,8 @@ def _read_words(label: str) -> tuple[str, float | None]:
 def _parse_tqdm(message: str) -> ProgressPoint | None:
     found = _CLOCK_PART.search(message)
     if found is None or not (found["left"] or found["words"]):
+        return None
+    if found["left"] and message[found.start() - 1] not in _BEFORE_CLOCK:
         return None
     start = max(0, found.start() - 40)
     count = _COUNT_PART.search(message[start : found.start()])
@@ -202,7 +206,7 @@ FORMATS: Final[tuple[ProgressFormat, ...]] = (
     ProgressFormat(
         "tqdm",
         (
-            r"[\d?kMGT] \[(\d+ days?, +)?\d+:\d\d[:\d]*<",
+            r":\d\d<[\d?]",  # no more than that: " [" stands on every other line
             r"\d ?[A-Za-z]+ \[\d+:\d\d[:\d]*, +[\d.?]+ ?\S+/",
         ),
         _parse_tqdm,

@@ -295,7 +295,10 @@ def _read_token(reading: _Reading, message: str, found: re.Match[str]) -> None:
 
 
 def _is_setting(lowered: str) -> bool:
-    return any(word in lowered for word in _SETTINGS) or _CALL.search(lowered) is not None
+    for word in _SETTINGS:  # a generator would take as long as all the rest
+        if word in lowered:
+            return True
+    return _CALL.search(lowered) is not None
 
 
 def _parse(message: str) -> ProgressPoint | None:

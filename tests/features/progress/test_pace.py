@@ -6,7 +6,7 @@ import pytest
 
 from relume.features.progress.measures import Paces, skip_warm_up
 from relume.features.progress.pace import GATES, find_drift, find_shift, noise
-from relume.features.progress.series import Sample
+from relume.features.progress.samples import Sample
 from relume.features.progress.waits import find_irregular, find_waiting, wait_share
 
 PRINTED = GATES["printed"][0]

@@ -5,14 +5,14 @@ import itertools
 import pytest
 
 from relume.features.progress.point import ProgressPoint
-from relume.features.progress.series import (
+from relume.features.progress.samples import (
     HEAD_SAMPLES,
     MIDDLE_SAMPLES,
     TAIL_SAMPLES,
     Sample,
-    Series,
     Thinned,
 )
+from relume.features.progress.series import Series
 
 
 def advance(series: Series, *steps: int, **fields: float) -> list[bool]:

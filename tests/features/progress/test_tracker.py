@@ -2,14 +2,10 @@ from __future__ import annotations
 
 import math
 
+from relume.features.progress.clocked import MAX_FILES
 from relume.features.progress.markers import Marker, MarkerKind, Phase
 from relume.features.progress.point import ProgressPoint
-from relume.features.progress.tracker import (
-    MAX_FILES,
-    MAX_PRINTERS,
-    MAX_SERIES,
-    ProgressTracker,
-)
+from relume.features.progress.tracker import MAX_PRINTERS, MAX_SERIES, ProgressTracker
 
 MINUTE = 60_000_000
 EVALUATES = Marker(MarkerKind.PHASE_BEGIN, Phase.EVALUATION)

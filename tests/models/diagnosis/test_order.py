@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from making import make_episode, make_hit, make_signature
+from relume.models.diagnosis import order
 from relume.models.diagnosis.order import choose_root
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Implicates, Role, Tier
+from relume.reasons import ReasonCode
 from relume.verdict import Domain, Kind
 
 EXCEPTION = make_signature("exception")
@@ -70,6 +72,28 @@ def test_a_wave_does_not_outvote_one_earlier_exception() -> None:
     root = choose_root(make_episode(make_hit(EXCEPTION, 2), *wave))
     assert root is not None
     assert root.hit.line.line == 2
+
+
+def test_of_a_wave_of_thousands_of_nodes_the_earliest_lines_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = [make_signature(f"fault_{n}", tier=Tier.HARDWARE) for n in range(4)]
+    wave = [
+        make_hit(rules[n % 4], 10 + n, node=f"gpu-{n}", captures={"gpu": f"{n:04x}"})
+        for n in range(2_000)
+    ]
+    compared = 0
+
+    def count(_episode: object, _hit: Hit, _earlier: Hit) -> bool:
+        nonlocal compared
+        compared += 1
+        return False
+
+    monkeypatch.setattr(order, "CONSEQUENCES", [(ReasonCode.TOLD_TO_STOP, count)])
+    root = choose_root(make_episode(make_hit(EXCEPTION, 2), *wave))
+    assert root is not None
+    assert root.hit.line.line == 10  # the first in the strongest tier
+    assert compared <= (4 * order.OF_A_WAVE + 1) ** 2
 
 
 def test_a_failure_that_the_job_outlived_is_set_aside() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from relume.features.progress.series import Sample, Series
+from relume.features.progress.samples import Sample
+from relume.features.progress.series import Series
 from relume.models.straggler.reading import step_time
 
 

@@ -1,0 +1,1 @@
+"""How fast progress is read out of logs."""
