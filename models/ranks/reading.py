@@ -34,8 +34,10 @@ RANK_PATTERNS: tuple[str, ...] = (
     r"global_rank_mapping=",
     r"(?i)local[_ ]rank['\x22]?[ \t]{0,4}[=:]?[ \t]{0,4}['\x22]?\d",
     r"GLOBAL_RANK['\x22]?[ \t]{0,4}[=:]",
-    r"\b(?:[Rr]ank|RANK)[ =:]{1,3}\d{1,7}(?:/\d{1,7}| of \d{1,7})?[,;)]? {1,4}"
-    r"(?:\w{1,12} ){0,2}[oO][nN] [A-Za-z]",
+    (
+        r"\b(?:[Rr]ank|RANK)[ =:]{1,3}\d{1,7}(?:/\d{1,7}| of \d{1,7})?[,;)]? {1,4}"
+        r"(?:\w{1,12} ){0,2}[oO][nN] [A-Za-z]"
+    ),
     r"SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|DISTRIBUTION)['\x22]?[ \t]{0,4}[=:]",
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",
