@@ -135,7 +135,8 @@ BENCHES: tuple[Bench, ...] = (
     Bench(
         "episodes",
         "root line and culprit in generated failures of 8 to 1,024 ranks, half of them in forms "
-        "that no rule was written against (simulated)",
+        "that no rule was written against, and a third group that no rule writer has read "
+        "(simulated)",
         "none",
         "relume.benchmarks.episodes.bench",
         has_quick=True,

@@ -46,6 +46,8 @@ class _Search:
     """A traceback whose last line was not seen yet."""
 
     printer: _Printer
+    indent: int
+    """Of its heading; see `_indent`."""
     end: int
     """Lines of its log read with tracebacks open, up to which it is followed."""
     read: int = 0
@@ -97,7 +99,7 @@ class RaisedFinder:
 
         Lines of other printers in between are passed over.
         """
-        search = _Search(_printer(head), self._line + MAX_LINES)
+        search = _Search(_printer(head), _indent(head), self._line + MAX_LINES)
         self._searches.append(search)
         self._by_printer.setdefault(search.printer, []).append(search)
         self._place = max(self._place, begin)
@@ -139,13 +141,14 @@ class RaisedFinder:
         """Take the next line; return where the exceptions were raised that it names."""
         self._line += 1
         printer, raised = _printer(line), list[str]()
-        searches = self._by_printer.get(printer)
-        if searches and _is_last(line):
-            del self._by_printer[printer]
-            for search in searches:
+        searches = self._by_printer.get(printer, [])
+        over = [search for search in searches if _is_last(line, search)]
+        if over:
+            self._keep(printer, [search for search in searches if not _is_last(line, search)])
+            for search in over:
                 search.is_over = True
             if _RAISED.match(line.message):
-                raised = [search.raised_in() for search in searches]
+                raised = [search.raised_in() for search in over]
         elif searches and (frame := _FRAME.search(line.message)):
             for search in searches:
                 search.note(frame[1], frame[2])
@@ -156,15 +159,26 @@ class RaisedFinder:
     def _drop(self, search: _Search) -> None:
         """Forget the oldest traceback, unless it is over."""
         if not search.is_over:
-            searches = self._by_printer[search.printer]
-            searches.pop(0)
-            if not searches:
-                del self._by_printer[search.printer]
+            self._keep(search.printer, self._by_printer[search.printer][1:])
+
+    def _keep(self, printer: _Printer, searches: list[_Search]) -> None:
+        if searches:
+            self._by_printer[printer] = searches
+        else:
+            del self._by_printer[printer]
 
 
 def _printer(line: LogLine) -> _Printer:
     return line.rank, line.local_rank, line.task, line.node
 
 
-def _is_last(line: LogLine) -> bool:
-    return line.message[:1] not in {"", " ", "\t"}
+def _is_last(line: LogLine, search: _Search) -> bool:
+    """Whether a line is no frame any more: it stands no further in than its heading did."""
+    return line.message[:1] not in {"", " ", "\t"} and _indent(line) <= search.indent
+
+
+def _indent(line: LogLine) -> int:
+    """Blanks before the message, of which what stamps lines may have taken some for its own."""
+    message = line.message
+    head = line.text[: line.message_start]
+    return len(head) - len(head.rstrip()) + len(message) - len(message.lstrip())

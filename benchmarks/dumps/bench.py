@@ -22,6 +22,7 @@ from relume.benchmarks.dumps.baselines import lowest_counter
 from relume.benchmarks.dumps.faults import FAMILIES, Hang, make_hang
 from relume.benchmarks.dumps.programs import Host, make_job
 from relume.benchmarks.dumps.running import Run
+from relume.benchmarks.dumps.twins import has_twin
 from relume.benchmarks.dumps.writing import FORMATS, choose_form, write_dumps
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.result import Bar, BenchResult, Measure
@@ -49,26 +50,38 @@ _BARS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is left of a hang: a dump of one at fault, and whether another hang leaves the same."""
+
+    has_dump: bool
+    has_twin: bool
+
+
 @dataclass(slots=True)
 class _Pass:
     """The scores of one pass over all hangs."""
 
     culprit: Tally = field(default_factory=Tally)
     dumped: Tally = field(default_factory=Tally)
+    knowable: Tally = field(default_factory=Tally)
     baseline: Tally = field(default_factory=Tally)
     families: dict[str, Counter[str]] = field(default_factory=dict)
     others_named: list[str] = field(default_factory=list)
     nobody_named: list[str] = field(default_factory=list)
+    guessed: int = 0
 
-    def add(
-        self, name: str, hang: Hang, verdict: Verdict, *, has_dump: bool, naive: int | None
-    ) -> None:
+    def add(self, name: str, hang: Hang, verdict: Verdict, left: _Left, naive: int | None) -> None:
         """Score one hang: the rank named first must be one of those at fault, or nobody."""
         rank, family = verdict.culprit.rank, self.families.setdefault(hang.family, Counter())
         right = rank in hang.culprits if hang.culprits else rank is None
         self.culprit.add(name, right=right)
-        if has_dump:
+        if left.has_dump:
             self.dumped.add(name, right=right)
+        if not left.has_twin:
+            self.knowable.add(name, right=right)
+        elif right:
+            self.guessed += 1
         self.baseline.add(name, right=naive in hang.culprits if hang.culprits else naive is None)
         family["right"] += right
         family["of"] += 1
@@ -91,6 +104,9 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         "culprit": whole.culprit.interval(),
         "culprit_a_fifth_missing": part.culprit.interval(),
         "culprit_a_fifth_missing_its_own_dump_there": part.dumped.interval(),
+        "a_fifth_missing_same_dumps_by_another": part.culprit.total - part.knowable.total,
+        "a_fifth_missing_same_dumps_guessed_right": part.guessed,
+        "culprit_a_fifth_missing_no_other_leaves_the_same": part.knowable.interval(),
         "all_started_named_wrongly": len(whole.nobody_named),
         "all_started_named_wrongly_a_fifth_missing": len(part.nobody_named),
         "others_named_too": len(whole.others_named),
@@ -133,8 +149,11 @@ def _pass(analyzer: Analyzer, seeds: int, lost: float) -> _Pass:
             verdict = analyzer.diagnose(attempt).verdict
             files = [(file.path, file.form) for file in attempt.dumps]
             naive = lowest_counter(read_dumps(files, SkipCounts())[0].ranks)
-        has_dump = not hang.culprits or bool(hang.culprits & there)
-        scores.add(name, hang, verdict, has_dump=has_dump, naive=naive)
+        left = _Left(
+            has_dump=not hang.culprits or bool(hang.culprits & there),
+            has_twin=lost > 0 and has_twin(hang, run_, there),
+        )
+        scores.add(name, hang, verdict, left, naive)
     return scores
 
 

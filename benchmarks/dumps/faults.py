@@ -35,6 +35,7 @@ class Hang:
     """A job with its fault. `culprits` are the ranks at fault, empty when nobody can be named.
 
     `timing` says whether the recorders note that a kernel started, null when either may be.
+    `healthy` are the programs of the ranks without the fault.
     """
 
     family: str
@@ -43,13 +44,14 @@ class Hang:
     culprits: frozenset[int] = frozenset()
     timing: bool | None = None
     ring: int | None = None
+    healthy: tuple[tuple[Instruction, ...], ...] = ()
 
 
 def make_hang(family: str, world: int, random: Random) -> Hang:
     """Make one hang of a family."""
     layouts, inject = FAMILIES[family]
     job = make_job(random.choice(layouts), world, STEPS, random)
-    hang = Hang(family, job)
+    hang = Hang(family, job, healthy=tuple(map(tuple, job.programs)))
     inject(hang, random)
     return hang
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from relume.benchmarks.episodes.script import IF_PREFIXED, WARNING, Script, clock
+from relume.benchmarks.episodes.unseen.launchers import (
+    UNSEEN_ENDINGS,
+    UNSEEN_NODE_FAILURES,
+)
 from relume.slurm.hostlists import fold
 
 SIGNALS = {6: "Aborted", 7: "Bus error", 9: "Killed", 11: "Segmentation fault", 15: "Terminated"}
@@ -30,13 +35,23 @@ def timeouts(
     With `roots` these lines are the best that there is.
     """
     script.wait(seconds)
-    old = script.say(["new"], ["old", "new", "log"])
+    old = "unseen" if script.is_unseen else script.say(["new"], ["old", "new", "log"])
     spread = script.rng.uniform(0.5, 9.0)
     ahead = script.rng.randrange(1, 4)
 
     def text(rank: int) -> str:
         ran = seconds * 1000 + script.rng.randrange(3, 900)
         late = behind(rank) if behind else 0
+        if old == "unseen":
+            return script.unseen(
+                "timeouts",
+                rank=rank,
+                seq=seq - late,
+                done=seq - late - 1,
+                queued=seq - late if late else seq + ahead,
+                op=op.lower().strip("_"),
+                seconds=seconds,
+            )
         prefix = C10_TIMEOUT
         if old == "old":
             return (
@@ -74,7 +89,7 @@ def timeouts(
             after=script.rng.uniform(0, spread),
             raw=True,
             roots=(0, -1) if is_root else (),
-            tells=() if not is_root else {IF_PREFIXED} if old == "log" else {"rank"},
+            tells=_if_named(lines, rank) if is_root else (),
         )
     script.wait(spread, spread + 2)
 
@@ -95,21 +110,31 @@ def told_to_dump(script: Script, rank: int, *, first: int, seq: int = 4_021, beh
         [
             f"comm monitor: asked for state by rank {first}: enqueued up to #{done}, done up to #{done}"
         ],
+        "told_to_dump",
+        rank=rank,
+        asker=first,
+        done=done,
     )
-    script.rank(
-        rank, text, raw=True, roots=(0,), tells={IF_PREFIXED} if "comm" in text else {"rank"}
-    )
+    script.rank(rank, text, raw=True, roots=(0,), tells=_if_named(text, rank))
+
+
+def _if_named(text: str, rank: int) -> set[str]:
+    """What the report of a rank tells of it: itself where it says so, else what its prefix says."""
+    is_named = re.search(rf"[Rr]ank[ =]?{rank}\b", text) is not None
+    return {"rank"} if is_named else {IF_PREFIXED}
 
 
 def taken_down(script: Script, ranks: Iterable[int]) -> None:
     """Let the watchdogs of these ranks end their processes."""
     script.wave(
         ranks,
-        lambda r: (
+        lambda r: script.swap(
             f"{C10_DOWN} [Rank {r}] Some NCCL operations have failed or timed out. Due to the "
             "asynchronous nature of CUDA kernels, subsequent GPU operations might run on "
             "corrupted/incomplete data.\n"
-            f"{C10_DOWN} [Rank {r}] To avoid data inconsistency, we are taking the entire process down."
+            f"{C10_DOWN} [Rank {r}] To avoid data inconsistency, we are taking the entire process down.",
+            "taken_down",
+            rank=r,
         ),
         raw=True,
     )
@@ -140,7 +165,8 @@ def node_failure(script: Script, node: str, *, after: float = 0.0) -> None:
         "flux": f"flux-broker: {node} (rank {script.world.nodes.index(node)}) is lost: heartbeat overdue",
         "supervisor": f"supervisor: host {node} does not answer any more, its workers are lost",
     }
-    text = other.get(script.launcher, known)
+    text = other.get(script.launcher) or UNSEEN_NODE_FAILURES.get(script.launcher, known)
+    text = text.replace("NODE", node)
     script.launch(text, roots=(0,), tells={"node"}, after=after)
 
 
@@ -169,7 +195,7 @@ def peers_lost(
         "an exception on one of the ranks or an attempt to allreduce after one of the ranks finished",
         "RuntimeError: collective aborted: peer process is gone",
     ]
-    error = script.say(known, other)
+    error = script.say(known, other, "peers_lost", peer="PEER")
     chosen = list(ranks)
     spread = script.rng.uniform(0.2, 4.0)
     for rank in chosen:
@@ -362,6 +388,7 @@ _ENDINGS: dict[str, Callable[[Script, int, int, frozenset[str]], None]] = {
     "deepspeed": _deepspeed,
     "flux": _flux,
     "supervisor": _supervisor,
+    **UNSEEN_ENDINGS,
 }
 KNOWN_LAUNCHERS = ("srun", "srun", "torchrun")
 OTHER_LAUNCHERS = ("srun", "torchrun", "mpirun", "deepspeed", "flux", "supervisor")

@@ -10,8 +10,7 @@ from pathlib import Path
 from random import Random
 
 from relume.benchmarks.episodes import decoys, healthy, plan
-from relume.benchmarks.episodes.endings import KNOWN_LAUNCHERS, OTHER_LAUNCHERS
-from relume.benchmarks.episodes.label import Label, Place
+from relume.benchmarks.episodes.label import Forms, Label, Place
 from relume.benchmarks.episodes.layout import (
     ONE,
     PER_NODE,
@@ -28,10 +27,11 @@ from relume.benchmarks.episodes.systems import UNZONED, accounting
 from relume.benchmarks.episodes.world import make_world
 from relume.errors import InputError, did_you_mean
 
-_NAME = re.compile(r"(?P<story>\w+)-(?P<forms>known|other)-(?P<index>\d{1,4})")
+_NAME = re.compile(r"(?P<story>\w+)-(?P<forms>known|other|unseen)-(?P<index>\d{1,4})")
 SEED = 20260901
 PER_STORY = 12
 """Of each story, half of them in known forms."""
+UNSEEN_PER_STORY = 3
 _ACCOUNTED = 0.5
 """Share of episodes with an accounting row."""
 _COLLECTED_AFTER = 1_800.0
@@ -65,7 +65,16 @@ def episodes(seed: int = SEED, per_story: int = PER_STORY) -> Iterator[Episode]:
     """Yield all episodes, story by story: the first half of each in known forms."""
     for story in STORIES:
         for index in range(per_story):
-            yield make(story, index, known=index < per_story // 2, seed=seed)
+            yield make(
+                story, index, Forms.KNOWN if index < per_story // 2 else Forms.OTHER, seed=seed
+            )
+
+
+def unseen(seed: int = SEED, per_story: int = UNSEEN_PER_STORY) -> Iterator[Episode]:
+    """Yield the episodes of the third group, which are in no data set: nobody is to look at them."""
+    for story in STORIES:
+        for index in range(per_story):
+            yield make(story, index, Forms.UNSEEN, seed=seed)
 
 
 def find(name: str, seed: int = SEED) -> Episode:
@@ -82,36 +91,39 @@ def find(name: str, seed: int = SEED) -> Episode:
         raise InputError(
             f"episode {name}",
             found="no such story",
-            expected="STORY-known-NN or STORY-other-NN",
+            expected="STORY-known-NN, STORY-other-NN or STORY-unseen-NN",
             hint=did_you_mean(name.partition("-")[0], [story.name for story in STORIES])
             or "see benchmarks/episodes/stories",
         )
-    return make(story, int(found["index"]), known=found["forms"] == "known", seed=seed)
+    return make(story, int(found["index"]), Forms(found["forms"]), seed=seed)
 
 
-def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
+def make(story: Story, index: int, forms: Forms, *, seed: int = SEED) -> Episode:
     """Make one episode.
 
     Examples
     --------
     >>> from relume.benchmarks.episodes.stories import STORIES
-    >>> make(STORIES[0], 0, known=True) == make(STORIES[0], 0, known=True)
+    >>> make(STORIES[0], 0, Forms.KNOWN) == make(STORIES[0], 0, Forms.KNOWN)
     True
     """
-    name = f"{story.name}-{'known' if known else 'other'}-{index:02d}"
+    name = f"{story.name}-{forms}-{index:02d}"
     rng = Random(f"{seed}/{name}")
     world = make_world(rng, min_nodes=story.min_nodes)
-    new_words, new_style = (not known) and plan.wants_new(rng), (not known) and plan.wants_new(rng)
-    launcher = rng.choice(OTHER_LAUNCHERS if new_style else KNOWN_LAUNCHERS)
+    new_words = forms is Forms.OTHER and plan.wants_new(rng)
+    new_style = forms is not Forms.KNOWN and plan.wants_new(rng)
+    launcher = plan.draw_launcher(rng, forms, new=new_style)
     script = Script(world, rng, launcher, new_words=new_words)
+    if forms is Forms.UNSEEN:
+        script.form = index
     if rng.random() < _EARLIER_SHARE:
         decoys.earlier_attempt(script)
     healthy.launch(script)
     story.tell(script)
     _surroundings(script)
     # A story without other words is told in another form.
-    new_style = new_style or (not known and not script.used_new)
-    layout = plan.draw_layout(rng, world, launcher, new=new_style)
+    new_style = new_style or (forms is Forms.OTHER and not script.used_new)
+    layout = plan.draw_layout(rng, world, launcher, forms, new=new_style)
     if script.no_cut:
         layout = replace(layout, cut_start=False, cut_end=False)
     has_accounting = rng.random() < _ACCOUNTED
@@ -121,7 +133,7 @@ def make(story: Story, index: int, *, known: bool, seed: int = SEED) -> Episode:
         texts["sacct.txt"] = accounting(
             world, script.truth.state, script.truth.exit_code, script.now + 30
         )
-    label = _label(name, story, script, layout, files, known=known, accounted=has_accounting)
+    label = _label(name, story, script, layout, files, forms=forms, accounted=has_accounting)
     return Episode(label, texts, world.clock(script.now + _COLLECTED_AFTER).timestamp())
 
 
@@ -142,7 +154,7 @@ def _label(
     layout: Layout,
     files: Files,
     *,
-    known: bool,
+    forms: Forms,
     accounted: bool,
 ) -> Label:
     truth, world = script.truth, script.world
@@ -156,7 +168,7 @@ def _label(
     return Label(
         episode=name,
         story=story.name,
-        known_form=known,
+        forms=forms,
         kinds=truth.kinds,
         domains=truth.domains,
         node=node,
@@ -235,7 +247,7 @@ def _variations(script: Script, layout: Layout) -> tuple[str, ...]:
         layout.system.name: any(r.source not in JOB_SOURCES for r in script.records),
         script.launcher: True,
         "torn lines": layout.torn,
-        "new file names": layout.files in {PER_RANK, PER_NODE} and not layout.known,
+        "new file names": layout.files in {PER_RANK, PER_NODE} and layout.names is not Forms.KNOWN,
         "interleaved": layout.interleaved and layout.files in {ONE, TWO, PER_NODE},
         "cut start": layout.cut_start,
         "cut end": layout.cut_end,

@@ -41,6 +41,8 @@ def _header(script: Script) -> str:
             f"Job {world.job_id} runs on {names}: {world.ranks} processes, {world.per_node} a node",
             "hosts: " + " ".join(world.nodes) + f" (slots={world.per_node})",
         ],
+        "header",
+        names=names,
     )
 
 
@@ -59,7 +61,7 @@ def _places(script: Script) -> None:
             f"hello from rank {rank} (host={node} local_rank={local} pid={pid})",
             f"proc_id={rank} hostname={node} visible_gpus={local}",
         )[words]
-        text = script.say([nccl], [other])
+        text = script.say([nccl], [other], "places", rank=rank)
         script.rank(
             rank, text, level=INFO, places=rank, after=script.rng.uniform(0, 2), raw="NCCL" in text
         )
@@ -110,6 +112,8 @@ def _progress(script: Script) -> Callable[[int], str]:
             f"=> [{s}/{total}] batch_time {rng.uniform(1, 2):.3f} data 0.011 ce {loss(s):.4f}"
         ),
     ]
+    if script.is_unseen:
+        return lambda s: script.unseen("progress", step=s, loss=f"{loss(s):.4f}")
     if script.new_words and rng.random() < 0.5:
         return rng.choice(other)
     return rng.choice(known)

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 Place = tuple[str, int]
 """A file of the episode and the 0-based line in it."""
+
+
+class Forms(StrEnum):
+    """Who has seen the forms of an episode: its wordings, prefixes, launchers and layout.
+
+    Rules and readers were written for `KNOWN`; for `OTHER` they were not, but they were looked at
+    since. `UNSEEN` are those that nobody who writes rules may read (`unseen`).
+    """
+
+    KNOWN = "known"
+    OTHER = "other"
+    UNSEEN = "unseen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +29,8 @@ class Label:
     ----------
     episode, story
         Its name, and the kind of accident.
-    known_form
-        Whether rules were written against its wordings, prefixes and layout.
+    forms
+        Which of the three groups it belongs to.
     kinds, domains
         Words that a right verdict may use; the first is the best.
     node, rank
@@ -37,7 +50,7 @@ class Label:
 
     episode: str
     story: str
-    known_form: bool
+    forms: Forms
     kinds: tuple[str, ...]
     domains: tuple[str, ...]
     node: str | None

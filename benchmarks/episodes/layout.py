@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from math import inf
 from random import Random
 
+from relume.benchmarks.episodes.label import Forms
 from relume.benchmarks.episodes.script import (
     IF_PREFIXED,
     INFO,
@@ -21,6 +22,7 @@ from relume.benchmarks.episodes.script import (
 from relume.benchmarks.episodes.systems import (
     KERNEL_ONLY,
     SYSLOG,
+    UNDATED,
     UNZONED,
     SystemStyle,
     controller_file,
@@ -37,14 +39,15 @@ _CLOCK = re.compile("\x02([^\x03]*)\x03")
 class Layout:
     """How the records of one episode are written.
 
+    `names` and `controller` say which file names and which form of slurmctld's log are used.
     `unmarked_hours` moves the clocks of system logs that name no zone.
     """
 
     files: str
-    known: bool
+    names: Forms
     style: Style
     system: SystemStyle
-    known_controller: bool
+    controller: Forms
     unmarked_hours: int = 0
     cut_start: bool = False
     cut_end: bool = False
@@ -106,7 +109,7 @@ def write(script: Script, layout: Layout, rng: Random) -> Files:
 def _misleads(layout: Layout, record: Record) -> bool:
     """Whether nobody could see that this is of another time: no date, no line that says so."""
     if record.dated_only:
-        return layout.system.name == "dmesg"
+        return layout.system.name in UNDATED
     is_earlier = record.at < 0 and record.source in JOB_SOURCES
     return is_earlier and layout.files in {PER_RANK, PER_NODE}
 
@@ -149,7 +152,12 @@ def _rank_file(script: Script, layout: Layout, record: Record) -> tuple[str, fro
             f"{node}-{rank}.log",
             f"out/{node}.{rank}.stderr",
         )
-        names = known if layout.known else other
+        unseen = (
+            f"rank-logs/rank{rank:05d}.attempt0",
+            f"stdout.{rank}",
+            f"{node}_gpu{script.world.local(rank)}_r{rank}.txt",
+        )
+        names = {Forms.KNOWN: known, Forms.OTHER: other, Forms.UNSEEN: unseen}[layout.names]
         name = names[layout.naming % len(names)]
         return name, frozenset({"rank", "node"} if node in name else {"rank"})
     if layout.files == PER_NODE:
@@ -197,9 +205,8 @@ def _system_lines(script: Script, layout: Layout, record: Record) -> tuple[str, 
 
 
 def _controller_lines(script: Script, layout: Layout, record: Record) -> tuple[str, list[Written]]:
-    known = layout.known_controller
-    texts = [controller_line(script.world, record, known=known)]
-    return controller_file(known=known), _marked(script, record, texts, frozenset())
+    texts = [controller_line(script.world, record, layout.controller)]
+    return controller_file(layout.controller), _marked(script, record, texts, frozenset())
 
 
 _WRITERS: dict[Source, Callable[[Script, Layout, Record], tuple[str, list[Written]]]] = {

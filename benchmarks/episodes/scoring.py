@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from relume.benchmarks.episodes.label import Label, Place
+from relume.benchmarks.episodes.label import Forms, Label, Place
 from relume.benchmarks.log_baselines import Guess
 from relume.benchmarks.scoring import Tally
 from relume.slurm.nodes import short_name
 from relume.verdict import Verdict
 
 QUESTIONS = ("culprit_node", "root_line", "kind", "domain")
+GROUPS = {Forms.KNOWN: "known", Forms.OTHER: "held out", Forms.UNSEEN: "unseen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,13 @@ def score(pairs: Iterable[tuple[Label, Answer]]) -> Score:
 
 def by_story(pairs: Sequence[tuple[Label, Answer]]) -> list[dict[str, Any]]:
     """Return a row for each story and form, the worst first: how many, and how many are right."""
-    groups: dict[tuple[str, bool], list[tuple[Label, Answer]]] = {}
+    groups: dict[tuple[str, Forms], list[tuple[Label, Answer]]] = {}
     for label, answer in pairs:
-        groups.setdefault((label.story, label.known_form), []).append((label, answer))
+        groups.setdefault((label.story, label.forms), []).append((label, answer))
     rows = []
-    for (story, known), group in groups.items():
+    for (story, forms), group in groups.items():
         counted = score(group)
-        row: dict[str, Any] = {"story": story, "forms": "known" if known else "held out"}
+        row: dict[str, Any] = {"story": story, "forms": GROUPS[forms]}
         row |= {"n": len(group)}
         row |= {question: counted.tallies[question].right for question in QUESTIONS}
         row["with_root"] = counted.tallies["root_line"].total

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
+from string import Template
 
+from relume.benchmarks.episodes.unseen import words
 from relume.benchmarks.episodes.world import World
 
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
@@ -91,7 +93,8 @@ class Script:
     """The stage of one episode.
 
     `new_words` asks for wordings that no rule was written against; `used_new` says whether there
-    were any. `launcher` is how ranks were started.
+    were any. With a number in `form` all wordings are of the third group, and it chooses which.
+    `launcher` is how ranks were started.
     """
 
     world: World
@@ -99,6 +102,7 @@ class Script:
     launcher: str
     new_words: bool = False
     used_new: bool = False
+    form: int | None = None
     now: float = 0.0
     records: list[Record] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
@@ -109,12 +113,57 @@ class Script:
         self.now += low if high is None else self.rng.uniform(low, high)
         return self.now
 
-    def say(self, known: Sequence[str], other: Sequence[str] = ()) -> str:
-        """Choose a wording: one that rules know, or in other episodes one that they don't."""
+    @property
+    def is_unseen(self) -> bool:
+        """Whether wordings are of the third group."""
+        return self.form is not None
+
+    def say(
+        self, known: Sequence[str], other: Sequence[str] = (), slot: str = "", **facts: object
+    ) -> str:
+        """Choose a wording: one that rules know, or in other episodes one that they don't.
+
+        `slot` is where wordings of the third group are found, into which `facts` are filled.
+        """
+        if self.is_unseen and slot:
+            return self.unseen(slot, **facts)
         if self.new_words and other:
             self.used_new = True
             return self.rng.choice(other)
         return self.rng.choice(known)
+
+    def swap(self, text: str, slot: str, **facts: object) -> str:
+        """Return the text, or what stands in its place in the third group; nothing is drawn."""
+        return self.unseen(slot, **facts) if self.is_unseen else text
+
+    def unseen(self, slot: str, **facts: object) -> str:
+        """Fill a wording of the third group; episodes of a story go through all that there are."""
+        self.used_new = True
+        forms = words.FORMS[slot]
+        return Template(forms[(self.form or 0) % len(forms)]).substitute(self._facts(**facts))  # type: ignore[arg-type]
+
+    def _facts(self, rank: int | None = None, **more: object) -> dict[str, object]:
+        """What wordings may speak of: by default of the culprit, where there is one."""
+        world, node = self.world, self.truth.node
+        if rank is None:
+            rank = self.truth.rank
+            if rank is None and node is not None:
+                rank = world.ranks_of(node)[0]
+        else:
+            node = world.node_of(rank)
+        facts: dict[str, object] = {
+            "job": world.job_id,
+            "ranks": world.ranks,
+            "per_node": world.per_node,
+            "count": len(world.nodes),
+            "first": world.nodes[0],
+            "n": self.rng.randrange(100, 999),
+            "hex": f"{self.rng.randrange(1 << 40):012x}",
+        }
+        if rank is not None and node is not None:
+            facts |= {"rank": rank, "node": node, "address": world.address(node)}
+            facts |= {"gpu": world.local(rank), "pci": world.pci(rank), "pid": world.pid(rank)}
+        return facts | more
 
     def rank(
         self,
@@ -130,6 +179,7 @@ class Script:
         raw: bool = False,
     ) -> None:
         """Let the process of a rank print; `raw` keeps a logger's own layout off it."""
+        text, roots = words.unmarked(text, roots)
         self.records.append(
             Record(
                 self.now + after,
@@ -169,7 +219,8 @@ class Script:
     def _add(
         self, source: Source, node: str, text: str, after: float, facts: dict[str, object]
     ) -> None:
-        record = Record(self.now + after, source, node, -1, text)
+        text, roots = words.unmarked(text, facts.pop("roots", ()))  # type: ignore[arg-type]
+        record = Record(self.now + after, source, node, -1, text, roots=roots)
         for name, value in facts.items():
             setattr(record, name, frozenset(value) if name == "tells" else value)  # type: ignore[call-overload]
         self.records.append(record)
@@ -205,8 +256,12 @@ class Script:
         root: bool = False,
         tells: Iterable[str] = (),
     ) -> None:
-        """Let a rank die of a Python exception; the exception's own line is the root, if asked."""
-        body = traceback(frames or MAIN_FRAMES, error)
+        """Let a rank die of a Python exception; the exception's own line is the root, if asked.
+
+        A wording with marked lines is no exception and printed as it is.
+        """
+        is_python = words.MARK not in error
+        body = traceback(frames or MAIN_FRAMES, error) if is_python else error
         at = len(body.split("\n")) - len(error.split("\n"))
         roots = (at,) if root else ()
         self.rank(rank, body, after=after, late=late, roots=roots, tells=tells, raw=True)

@@ -54,60 +54,63 @@ class Style:
         return not self.launchers or launcher in self.launchers
 
 
-def _style(
-    name: str, tells: str, write: Write, *, known: bool, only: str = "", whole: bool = False
+def style(
+    name: str, tells: str, write: Write, *, known: bool = False, only: str = "", whole: bool = False
 ) -> Style:
+    """Make a style; what it tells and its launchers are words with spaces between."""
     return Style(name, known, write, frozenset(tells.split()), frozenset(only.split()), whole)
 
 
-def _ms(clock: datetime, mark: str = ",") -> str:
+def milliseconds(clock: datetime, mark: str = ",") -> str:
+    """Date and time as Python's loggers print them."""
     return f"{clock:%Y-%m-%d %H:%M:%S}{mark}{clock.microsecond // 1000:03d}"
 
 
-def _json(**fields: object) -> str:
+def as_json(**fields: object) -> str:
+    """A line of JSON."""
     return orjson.dumps(fields).decode()
 
 
 KNOWN_STYLES = (
-    _style("torch", "rank", lambda v, t: f"[rank{v.rank}]: {t}", known=True),
-    _style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True, only="srun"),
-    _style(
+    style("torch", "rank", lambda v, t: f"[rank{v.rank}]: {t}", known=True),
+    style("srun_label", "rank", lambda v, t: f"{v.rank}: {t}", known=True, only="srun"),
+    style(
         "srun_label_torch",
         "rank",
         lambda v, t: f"{v.world.nodes.index(v.node)}: [rank{v.rank}]: {t}",
         known=True,
         only="torchrun",
     ),
-    _style(
+    style(
         "srun_label_clock",
         "rank",
-        lambda v, t: f"{v.rank}: {_ms(v.clock)} {v.level} {t}",
+        lambda v, t: f"{v.rank}: {milliseconds(v.clock)} {v.level} {t}",
         known=True,
         only="srun",
     ),
-    _style(
+    style(
         "torchrun_local",
         "",
         lambda v, t: f"[default{v.world.local(v.rank)}]:{t}",
         known=True,
         only="torchrun",
     ),
-    _style("lightning", "rank", lambda v, t: f"[rank: {v.rank}] {t}", known=True),
-    _style(
+    style("lightning", "rank", lambda v, t: f"[rank: {v.rank}] {t}", known=True),
+    style(
         "clock_torch",
         "rank",
-        lambda v, t: f"[{_ms(v.clock)}] [rank{v.rank}]: {t}",
+        lambda v, t: f"[{milliseconds(v.clock)}] [rank{v.rank}]: {t}",
         known=True,
     ),
-    _style(
+    style(
         "composer",
         "rank",
         lambda v, t: (
-            f"{_ms(v.clock)}: rank{v.rank}[{v.world.pid(v.rank)}][MainThread]: {v.level}: main: {t}"
+            f"{milliseconds(v.clock)}: rank{v.rank}[{v.world.pid(v.rank)}][MainThread]: {v.level}: main: {t}"
         ),
         known=True,
     ),
-    _style(
+    style(
         "docker",
         "rank",
         lambda v, t: f"{v.clock:%Y-%m-%dT%H:%M:%S.%f}Z [rank{v.rank}]: {t}",
@@ -115,12 +118,12 @@ KNOWN_STYLES = (
     ),
 )
 OTHER_STYLES = (
-    _style(
+    style(
         "mpirun_tag", "rank", lambda v, t: f"[1,{v.rank}]<stderr>:{t}", known=True, only="mpirun"
     ),
-    _style("bare_bracket", "rank", lambda v, t: f"[{v.rank}]: {t}", known=False),
-    _style("worker_bar", "rank", lambda v, t: f"worker-{v.rank} | {t}", known=False),
-    _style(
+    style("bare_bracket", "rank", lambda v, t: f"[{v.rank}]: {t}", known=False),
+    style("worker_bar", "rank", lambda v, t: f"worker-{v.rank} | {t}", known=False),
+    style(
         "logfmt",
         "rank node",
         lambda v, t: (
@@ -130,10 +133,10 @@ OTHER_STYLES = (
         known=False,
         whole=True,
     ),
-    _style(
+    style(
         "json_logger",
         "rank node",
-        lambda v, t: _json(
+        lambda v, t: as_json(
             timestamp=f"{v.clock:%Y-%m-%dT%H:%M:%S.%f}Z",
             level=v.level,
             host=v.node,
@@ -143,10 +146,10 @@ OTHER_STYLES = (
         known=False,
         whole=True,
     ),
-    _style(
+    style(
         "json_shipper",
         "rank node",
-        lambda v, t: _json(
+        lambda v, t: as_json(
             **{
                 "@timestamp": f"{v.clock:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z",
                 "log": {"file": {"path": f"/var/log/jobs/{v.world.job_id}/task_{v.rank}.err"}},
@@ -156,7 +159,7 @@ OTHER_STYLES = (
         ),
         known=False,
     ),
-    _style(
+    style(
         "loki labels",
         "rank node",
         lambda v, t: (
@@ -165,26 +168,26 @@ OTHER_STYLES = (
         ),
         known=False,
     ),
-    _style("pod", "rank", lambda v, t: f"[pod/llm-train-worker-{v.rank}/pytorch] {t}", known=False),
-    _style("host_slash", "rank node", lambda v, t: f"{v.node}/{v.rank}> {t}", known=False),
-    _style(
+    style("pod", "rank", lambda v, t: f"[pod/llm-train-worker-{v.rank}/pytorch] {t}", known=False),
+    style("host_slash", "rank node", lambda v, t: f"{v.node}/{v.rank}> {t}", known=False),
+    style(
         "host_local",
         "node",
         lambda v, t: f"[{v.node}:gpu{v.world.local(v.rank)}] {t}",
         known=False,
     ),
-    _style("r_of", "rank", lambda v, t: f"(r{v.rank:04d}/{v.world.ranks}) {t}", known=False),
-    _style("rank_equals", "rank", lambda v, t: f"rank={v.rank} {t}", known=False),
-    _style(
+    style("r_of", "rank", lambda v, t: f"(r{v.rank:04d}/{v.world.ranks}) {t}", known=False),
+    style("rank_equals", "rank", lambda v, t: f"rank={v.rank} {t}", known=False),
+    style(
         "loguru_bound",
         "rank node",
         lambda v, t: (
-            f"{_ms(v.clock, '.')} | {v.level:<8} | {v.node} | global_rank={v.rank} | "
+            f"{milliseconds(v.clock, '.')} | {v.level:<8} | {v.node} | global_rank={v.rank} | "
             f"trainer.loop:run:204 - {t}"
         ),
         known=False,
     ),
-    _style(
+    style(
         "absl_proc",
         "rank",
         lambda v, t: (
@@ -193,28 +196,30 @@ OTHER_STYLES = (
         ),
         known=False,
     ),
-    _style(
+    style(
         "prrte_tag",
         "rank node",
         lambda v, t: f"[prterun-{v.world.nodes[0]}-3921@1,{v.rank}][{v.node}]<stderr>: {t}",
         known=False,
         only="mpirun",
     ),
-    _style(
+    style(
         "slurm_template",
         "rank node",
         lambda v, t: f"{v.world.job_id}.0 {v.node} task {v.rank:>4} | {t}",
         known=False,
         only="srun",
     ),
-    _style("angle", "rank", lambda v, t: f"<{v.rank}> {t}", known=False),
-    _style(
+    style("angle", "rank", lambda v, t: f"<{v.rank}> {t}", known=False),
+    style(
         "german_dates",
         "rank",
         lambda v, t: f"{v.zoned:%d.%m.%Y %H:%M:%S} Rang {v.rank} {v.level}: {t}",
         known=False,
     ),
 )
-PLAIN = _style("plain", "", lambda _, t: t, known=True)
-CLOCKED = _style("plain_clock", "", lambda v, t: f"{_ms(v.clock)} - {v.level} - {t}", known=True)
+PLAIN = style("plain", "", lambda _, t: t, known=True)
+CLOCKED = style(
+    "plain_clock", "", lambda v, t: f"{milliseconds(v.clock)} - {v.level} - {t}", known=True
+)
 """For files that tell by their name who wrote them."""

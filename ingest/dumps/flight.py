@@ -111,9 +111,10 @@ def _telling(raw: Sequence[object]) -> Iterator[dict[str, Any]]:
     """Leave out most of what is complete: a ring holds thousands of works, a hang has a few open.
 
     Kept are all entries that aren't complete, the last of each group that are, and the ends of
-    batches, which tell the state of the entries before them.
+    batches, which tell the state of the entries before them; the first, too, which tells whether
+    the ring has lost what is open.
     """
-    kept: list[int] = []
+    kept: list[int] = [0]
     last: dict[object, deque[int]] = {}
     for index, item in enumerate(raw):
         if type(item) is not dict:
@@ -130,7 +131,7 @@ def _telling(raw: Sequence[object]) -> Iterator[dict[str, Any]]:
             last[key] = deque(maxlen=KEPT_COMPLETE)
         last[key].append(index)
     for index in sorted({*kept, *(index for indices in last.values() for index in indices)}):
-        item = raw[index]
+        item = raw[index] if index < len(raw) else None
         if isinstance(item, dict):
             yield item
 
@@ -237,7 +238,7 @@ def _own_rank(entry: _Entry, groups: dict[str, ProcessGroup]) -> int | None:
 
 
 def _kept(entries: Sequence[_Entry]) -> Iterator[Collective]:
-    """Collectives that are not complete, and the last complete ones of each group."""
+    """Collectives that are not complete, the last complete ones of each group, and the first."""
     batches = _batches(entries)
     states = [_state(entry, batches) for entry in entries]
     complete: dict[tuple[str, bool], deque[int]] = {}
@@ -246,7 +247,8 @@ def _kept(entries: Sequence[_Entry]) -> Iterator[Collective]:
             of_group = complete.setdefault((entry.group, entry.is_p2p), deque(maxlen=KEPT_COMPLETE))
             of_group.append(index)
     pending = [i for i, state in enumerate(states) if state != COMPLETED][:KEPT_PENDING]
-    for index in sorted({*pending, *(i for of_group in complete.values() for i in of_group)}):
+    kept = {*pending, *(i for of_group in complete.values() for i in of_group)}
+    for index in sorted(kept | {0} if entries else kept):
         entry = entries[index]
         marker = batches.get((entry.group, entry.is_p2p, entry.sequence))
         if marker is None or marker is not entry or _is_alone(entries, index):

@@ -19,6 +19,8 @@ class Pattern(StrEnum):
     """All came; on some its kernel never started."""
     CYCLE = "cycle"
     """Ranks wait for each other in a circle."""
+    ODD_ONE_OUT = "odd_one_out"
+    """One has called more or less than all others in its place."""
     LATE = "late"
     """All came, some long after the others."""
     ALL_STARTED = "all_started"

@@ -109,6 +109,11 @@ class WaitGraph:
                 sinks += [Sink(one, part) for one in core if len(one) > 1] or [Sink(nodes, part)]
         return sinks
 
+    def circles(self) -> list[frozenset[int]]:
+        """Parts of the graph that wait for each other now, whether or not for others, too."""
+        parts = _strong_parts(self._edges(_firm_now, None), closed=False)
+        return [part for part in parts if len(part) > 1]
+
     def _edges(
         self, counts: Callable[[Hold], bool], within: frozenset[int] | None
     ) -> Iterator[tuple[int, int]]:
@@ -142,6 +147,10 @@ def _firm_now(hold: Hold) -> bool:
 
 def _closed_parts(edges: Iterable[tuple[int, int]]) -> list[frozenset[int]]:
     """Strongly connected parts that something leads to and nothing leads out of."""
+    return _strong_parts(edges, closed=True)
+
+
+def _strong_parts(edges: Iterable[tuple[int, int]], *, closed: bool) -> list[frozenset[int]]:
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     if not len(pairs):
         return []
@@ -152,7 +161,8 @@ def _closed_parts(edges: Iterable[tuple[int, int]]) -> list[frozenset[int]]:
     count, labels = connected_components(matrix, directed=True, connection="strong")
     sources, targets = labels[ends[:, 0]], labels[ends[:, 1]]
     is_closed = np.ones(count, dtype=bool)
-    is_closed[sources[sources != targets]] = False
+    if closed:
+        is_closed[sources[sources != targets]] = False
     is_reached = np.zeros(count, dtype=bool)
     is_reached[targets] = True
     wanted = is_closed & is_reached

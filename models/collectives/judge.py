@@ -2,33 +2,31 @@
 
 In the order of judgement: ranks that called another collective than the others; ranks on which a
 collective is open that is over for its other ranks; ranks that did not come and wait for nobody;
-ranks on which a kernel never started; circles; ranks that came late. Where all came and nothing
-tells one from another, nobody is named. A rank without a dump is named when only that is left.
+ranks on which a kernel never started; circles; ranks that came late; who is the odd one out among
+those in its place. Where all came and nothing tells one from another, nobody is named. A rank
+without a dump is named when only that is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relume.dumps import RankDump
-from relume.models.collectives.clocks import Clocks, compare_clocks
+from relume.models.collectives.absence import FEW_DUMPS, no_dump
+from relume.models.collectives.case import Case, needs_everybody, waited
+from relume.models.collectives.circles import circle, open_circle, ring
+from relume.models.collectives.clocks import compare_clocks
 from relume.models.collectives.finding import CollectiveFinding, Pattern, Waited
-from relume.models.collectives.graph import OpenWork, Sink, WaitGraph, build_graph
+from relume.models.collectives.graph import OpenWork, build_graph
 from relume.models.collectives.lateness import late_ranks
-from relume.models.collectives.matching import ends_together
 from relume.models.collectives.mismatch import find_mismatch
-from relume.models.collectives.state import State, build_state, ranks_text
+from relume.models.collectives.odd import odd_one_out
+from relume.models.collectives.pairs import who_left_out
+from relume.models.collectives.state import build_state, ranks_text
 
 MOST = 0.5
 """When a larger share of the ranks is said to be at fault, what keeps them is nobody's own."""
-MANY_WAITING = 3
-FAR_MORE = 2.0
-"""In a circle, who keeps so many times more ranks waiting than the next is the one."""
-FEW_DUMPS = 0.5
-"""Below this share of dumps, what is missing says nothing."""
-RANKS_OF_A_NODE = 4
-"""Fewer that follow each other may be chance."""
 MAX_SHOWN = 4
 """Steps of who waits for whom that are told."""
 
@@ -38,6 +36,7 @@ _CONFIDENCE = {
     Pattern.NEVER_JOINED: 0.93,
     Pattern.NOT_STARTED: 0.9,
     Pattern.CYCLE: 0.75,
+    Pattern.ODD_ONE_OUT: 0.7,
     Pattern.LATE: 0.8,
     Pattern.ALL_STARTED: 0.8,
     Pattern.NO_DUMP: 0.75,
@@ -45,61 +44,6 @@ _CONFIDENCE = {
     Pattern.MANY_ABSENT: 0.7,
 }
 """How sure each pattern is; set by hand where bench `dumps` put them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """Everything that a judgement looks at."""
-
-    state: State
-    graph: WaitGraph
-    clocks: Clocks
-    sinks: Sequence[Sink]
-
-    def stuck(self) -> list[OpenWork]:
-        """Works that wait for nobody, and are open all the same."""
-        return [self.graph.works[-1 - node] for node in self._alone() if node < 0]
-
-    def ranks(self) -> list[int]:
-        """Ranks that others wait for and that wait for nobody."""
-        return [node for node in self._alone() if node >= 0]
-
-    def _alone(self) -> list[int]:
-        return [node for sink in self.sinks if len(sink.nodes) == 1 for node in sink.nodes]
-
-    def works_in(self, nodes: Iterable[int]) -> list[OpenWork]:
-        """The works of a part of the graph."""
-        return [self.graph.works[-1 - node] for node in nodes if node < 0]
-
-    def first_wait(self, rank: int) -> float:
-        """When the first of those that wait for `rank` began to, on the common clock."""
-        return min((self.began(work) for work in self.kept_by(rank)), default=float("inf"))
-
-    def kept_by(self, rank: int) -> list[OpenWork]:
-        """The works that `rank` keeps, those of a whole group first, the first called first."""
-        kept = [work for work in self.graph.works if rank in work.absent or rank in work.missing]
-        kept = kept or [work for work in self.graph.works if rank in work.unclear]
-        return sorted(kept, key=lambda work: (work.is_pair, self.began(work)))
-
-    def began(self, work: OpenWork) -> float:
-        """When the first of those that wait in `work` called it, on the common clock."""
-        times = [
-            self.clocks.common(rank, one.enqueued_time)
-            for rank, one in work.waiting.items()
-            if one.enqueued_time is not None
-        ]
-        return min(times, default=float("inf"))
-
-    def entered(self, rank: int) -> float:
-        """When `rank` called the first of what it has open, on the common clock."""
-        times = (work.enqueued_time for work in self.state.open.get(rank, ()))
-        time = next((time for time in times if time is not None), None)
-        return self.last_call(rank) if time is None else self.clocks.common(rank, time)
-
-    def last_call(self, rank: int) -> float:
-        """When `rank` called its last collective, on the common clock; before all when unknown."""
-        time = self.state.last_call.get(rank)
-        return float("-inf") if time is None else self.clocks.common(rank, time)
 
 
 def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
@@ -124,11 +68,13 @@ def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
     state = build_state(kept)
     graph = build_graph(state)
     clocks = compare_clocks(kept)
-    strict = _Case(state, graph, clocks, graph.sinks())
+    strict = Case(state, graph, clocks, graph.sinks())
     trusting = replace(strict, sinks=graph.sinks(trusting=True)) if state.missing else strict
-    looks = [(look, case) for case in (strict, trusting) for look in _LOOKS]
-    looks += [(_all_started, strict), (_no_dump, strict), (_all_started, trusting)]
-    looks.append((_gave_up, strict))
+    looks = [(look, strict) for look in (*_LOOKS, open_circle, _not_running)]
+    looks += [(look, trusting) for look in _LOOKS]
+    looks += [(ring, strict), (odd_one_out, strict)]
+    looks += [(_all_started, strict), (no_dump, strict), (_all_started, trusting)]
+    looks += [(_gave_up, strict), (_rings_too_short, strict)]
     found = next(filter(None, (look(case) for look, case in looks)), None)
     if found is None:
         return None
@@ -148,7 +94,7 @@ def judge(dumps: Iterable[RankDump]) -> CollectiveFinding | None:
 # --- the looks, in the order of judgement ------------------------------------------------------
 
 
-def _mismatch(case: _Case) -> CollectiveFinding | None:
+def _mismatch(case: Case) -> CollectiveFinding | None:
     found = find_mismatch(case.state, case.graph.works, case.began)
     if found is None:
         return None
@@ -156,16 +102,16 @@ def _mismatch(case: _Case) -> CollectiveFinding | None:
         Pattern.MISMATCH,
         0.0,
         culprits=found.odd,
-        work=_waited(case, found.work),
+        work=waited(case, found.work),
         why=(found.why,),
     )
 
 
-def _left_behind(case: _Case) -> CollectiveFinding | None:
+def _left_behind(case: Case) -> CollectiveFinding | None:
     behind: dict[int, OpenWork] = {}
     for work in sorted(case.stuck(), key=case.began):
         few = len(work.waiting) <= len(work.done)
-        if work.done and few and _ends_together(work):
+        if work.done and few and needs_everybody(work):
             for rank in work.waiting:
                 behind.setdefault(rank, work)
     if not behind or len(behind) > MOST * len(case.state.dumps):
@@ -178,12 +124,13 @@ def _left_behind(case: _Case) -> CollectiveFinding | None:
     )
     culprits = sorted(behind, key=lambda rank: case.began(behind[rank]))
     return CollectiveFinding(
-        Pattern.LEFT_BEHIND, 0.0, tuple(culprits), work=_waited(case, work), why=(why,)
+        Pattern.LEFT_BEHIND, 0.0, tuple(culprits), work=waited(case, work), why=(why,)
     )
 
 
-def _never_joined(case: _Case) -> CollectiveFinding | None:
+def _never_joined(case: Case) -> CollectiveFinding | None:
     absent = [rank for rank in case.ranks() if rank in case.state.dumps]
+    absent = sorted({_left_out_instead(case, rank) for rank in absent})
     if not absent:
         return None
     culprits = sorted(absent, key=lambda rank: (case.first_wait(rank), case.last_call(rank), rank))
@@ -191,15 +138,24 @@ def _never_joined(case: _Case) -> CollectiveFinding | None:
     if len(absent) > 1 and len(absent) > MOST * len(case.state.dumps):
         why = f"{ranks_text(absent)} did not come: what keeps so many is no rank's own"
         return CollectiveFinding(
-            Pattern.MANY_ABSENT, 0.0, suspects=tuple(culprits), work=_waited(case, work), why=(why,)
+            Pattern.MANY_ABSENT, 0.0, suspects=tuple(culprits), work=waited(case, work), why=(why,)
         )
     why = f"{ranks_text(absent)} never called it, and waited for nobody"
     return CollectiveFinding(
-        Pattern.NEVER_JOINED, 0.0, tuple(culprits), work=_waited(case, work), why=(why,)
+        Pattern.NEVER_JOINED, 0.0, tuple(culprits), work=waited(case, work), why=(why,)
     )
 
 
-def _kept_a_send(case: _Case) -> CollectiveFinding | None:
+def _left_out_instead(case: Case, rank: int) -> int:
+    """Who left a receive out, where `rank` is only held by its send; else `rank`."""
+    for sink in case.sinks:
+        if rank in sink.nodes and sink.nodes != sink.circle:
+            odd = who_left_out(case.state, case.works_in(sink.circle))
+            return rank if odd is None else odd
+    return rank
+
+
+def _kept_a_send(case: Case) -> CollectiveFinding | None:
     """One rank alone has not come to what is sent to it, and all that came to the rest is stuck.
 
     Where starts are not noted, it can't be told whether a send holds up what its rank calls next.
@@ -209,18 +165,25 @@ def _kept_a_send(case: _Case) -> CollectiveFinding | None:
         if not is_work or sink.nodes == sink.circle:
             continue
         [stuck] = case.works_in(sink.nodes)
+        odd = who_left_out(case.state, case.works_in(sink.circle))
+        if odd is not None:
+            work = next(iter(case.kept_by(odd)), stuck)
+            why = f"rank {odd} went on without its part of a send and a receive"
+            return CollectiveFinding(
+                Pattern.NEVER_JOINED, 0.75, (odd,), work=waited(case, work), why=(why,)
+            )
         absent = {rank for work in case.works_in(sink.circle) for rank in work.absent}
         if len(absent) == 1 and set(stuck.held) - set(stuck.held_firmly) and not stuck.done:
             [rank] = absent
             work = case.kept_by(rank)[0]
             why = f"rank {rank} alone has not called what is sent to it, which holds up the rest"
             return CollectiveFinding(
-                Pattern.NEVER_JOINED, 0.75, (rank,), work=_waited(case, work), why=(why,)
+                Pattern.NEVER_JOINED, 0.75, (rank,), work=waited(case, work), why=(why,)
             )
     return None
 
 
-def _not_started(case: _Case) -> CollectiveFinding | None:
+def _not_started(case: Case) -> CollectiveFinding | None:
     if not case.state.timed:
         return None
     for work in sorted(case.stuck(), key=case.began):
@@ -233,58 +196,33 @@ def _not_started(case: _Case) -> CollectiveFinding | None:
             "never started: what the GPU does before it does not end"
         )
         return CollectiveFinding(
-            Pattern.NOT_STARTED, 0.0, tuple(idle), work=_waited(case, work), why=(why,)
+            Pattern.NOT_STARTED, 0.0, tuple(idle), work=waited(case, work), why=(why,)
         )
     return None
 
 
-def _circle(case: _Case) -> CollectiveFinding | None:
-    circles = [sink.nodes for sink in case.sinks if len(sink.nodes) > 1]
-    if not circles:
+def _not_running(case: Case) -> CollectiveFinding | None:
+    """Ranks whose recorders note starts, and on which what they have open first never started."""
+    firsts = {
+        rank: [work for work in works if work.order == works[0].order]
+        for rank, works in case.state.open.items()
+        if works and rank in case.state.timed and rank not in case.state.overrun
+    }
+    idle = [rank for rank, works in firsts.items() if not any(w.is_started for w in works)]
+    if not idle or len(idle) > MOST * len(firsts):
         return None
-    part = max(circles, key=len)
-    ranks = sorted(node for node in part if node >= 0)
-    works = case.works_in(part)
-    first, how = _first_of_circle(case, ranks, works)
-    why = f"{ranks_text(ranks)} wait for each other in a circle; {how}"
-    work = min(works, key=lambda one: (first not in one.waiting, case.began(one)))
-    return CollectiveFinding(
-        Pattern.CYCLE, 0.0, (first,), tuple(ranks), work=_waited(case, work), why=(why,)
+    culprits = sorted(idle, key=lambda rank: (case.entered(rank), rank))
+    first = firsts[culprits[0]][0]
+    work = next((w for w in case.graph.works if first in w.waiting.values()), None)
+    why = (
+        f"on {ranks_text(idle)} the first that is open never started, others' runs: what the GPU "
+        "does before it does not end"
     )
+    told = None if work is None else waited(case, work)
+    return CollectiveFinding(Pattern.NOT_STARTED, 0.8, tuple(culprits), work=told, why=(why,))
 
 
-def _first_of_circle(
-    case: _Case, ranks: Sequence[int], works: Sequence[OpenWork]
-) -> tuple[int, str]:
-    """Which rank of a circle broke it, in words: who goes another way than all the others."""
-    kept = {rank: _kept_waiting(case, rank) for rank in ranks}
-    most = sorted(ranks, key=lambda rank: -kept[rank])
-    second = kept[most[1]] if len(most) > 1 else 0
-    of_all = any(not work.is_pair for work in works)
-    if of_all and kept[most[0]] >= MANY_WAITING and kept[most[0]] >= FAR_MORE * second:
-        return most[0], f"{kept[most[0]]} ranks wait for rank {most[0]}, more than for any other"
-    absent = {rank for work in works for rank in work.absent}
-    if len(absent) == 1:
-        [rank] = absent
-        return rank, f"rank {rank} alone has not called what the others are in"
-    rank = min(ranks, key=lambda rank: (case.entered(rank), rank))
-    return rank, f"rank {rank} was the first to wait"
-
-
-def _kept_waiting(case: _Case, rank: int) -> int:
-    """How many ranks wait for `rank` right now, in the first of what they have open."""
-    return len(
-        {
-            waiting
-            for work in case.graph.works
-            if rank in work.blockers(firmly=True)
-            for waiting, one in work.waiting.items()
-            if waiting != rank and one.order == case.state.open[waiting][0].order
-        }
-    )
-
-
-def _late(case: _Case) -> CollectiveFinding | None:
+def _late(case: Case) -> CollectiveFinding | None:
     for work in sorted(case.stuck(), key=case.began):
         late = late_ranks(case.state, case.clocks, work)
         if late:
@@ -295,12 +233,12 @@ def _late(case: _Case) -> CollectiveFinding | None:
             )
             culprits = sorted(late, key=lambda rank: -late[rank])
             return CollectiveFinding(
-                Pattern.LATE, 0.0, tuple(culprits), work=_waited(case, work), why=(why,)
+                Pattern.LATE, 0.0, tuple(culprits), work=waited(case, work), why=(why,)
             )
     return None
 
 
-def _all_started(case: _Case) -> CollectiveFinding | None:
+def _all_started(case: Case) -> CollectiveFinding | None:
     stuck = sorted(case.stuck(), key=case.began)
     if not stuck:
         return None
@@ -310,49 +248,21 @@ def _all_started(case: _Case) -> CollectiveFinding | None:
         f"all that take part came to it, {ranks_text(sorted(work.waiting))} did not get "
         f"through{some}: the network or a device of any of them can be at fault, so nobody is named"
     )
-    return CollectiveFinding(Pattern.ALL_STARTED, 0.0, work=_waited(case, work), why=(why,))
+    return CollectiveFinding(Pattern.ALL_STARTED, 0.0, work=waited(case, work), why=(why,))
 
 
-def _no_dump(case: _Case) -> CollectiveFinding | None:
-    gone = [rank for rank in case.ranks() if rank not in case.state.dumps]
-    if not gone:
+def _rings_too_short(case: Case) -> CollectiveFinding | None:
+    """Works are open, and the rings no longer hold what their ranks wait for first."""
+    works = [work for work in case.graph.works if case.is_behind_unknown(work)]
+    if not works:
         return None
-    if _is_node(case.state.missing) and set(gone) == set(case.state.missing):
-        work = case.kept_by(gone[0])[0]
-        why = f"{ranks_text(gone)} left no dump, all others did: a whole node, as it seems"
-        return CollectiveFinding(
-            Pattern.NO_DUMP, 0.0, tuple(sorted(gone)), work=_waited(case, work), why=(why,)
-        )
-    alone = {rank: _alone_in(case, rank) for rank in gone}
-    told = [rank for rank in gone if alone[rank]]
-    first = min(told or gone, key=lambda rank: (case.first_wait(rank), rank))
-    work = (alone[first] or case.kept_by(first))[0]
-    few = len(case.state.dumps) < FEW_DUMPS * len(case.state.world)
-    if few or (not told and len(gone) > 1):
-        why = f"{ranks_text(gone)} left no dump, and others wait for one of them"
-        return CollectiveFinding(
-            Pattern.NO_DUMP, 0.6, suspects=tuple(sorted(gone)), work=_waited(case, work), why=(why,)
-        )
-    why = f"rank {first} left no dump, and the others of its group wait for it alone"
-    sure = 0.6 if len(case.state.missing) > 1 else 0.0  # its dump may be lost as theirs are
-    return CollectiveFinding(
-        Pattern.NO_DUMP, sure, (first,), tuple(sorted(gone)), work=_waited(case, work), why=(why,)
-    )
+    work = min(works, key=case.began)
+    lost = ranks_text(sorted(case.state.overrun))
+    why = f"the rings of {lost} no longer hold what they wait for first, so nobody is named"
+    return CollectiveFinding(Pattern.ALL_STARTED, 0.6, work=waited(case, work), why=(why,))
 
 
-def _is_node(ranks: Sequence[int]) -> bool:
-    """Whether several ranks follow each other as those of one node do."""
-    count = len(ranks)
-    follow = count >= RANKS_OF_A_NODE and ranks[-1] - ranks[0] == count - 1
-    return follow and ranks[0] % count == 0
-
-
-def _alone_in(case: _Case, rank: int) -> list[OpenWork]:
-    """The works that `rank` alone keeps."""
-    return [work for work in case.kept_by(rank) if len(set(work.blockers())) == 1]
-
-
-def _gave_up(case: _Case) -> CollectiveFinding | None:
+def _gave_up(case: Case) -> CollectiveFinding | None:
     """Gloo calls a work over when it gives it up: who never came is behind those who did."""
     for group in case.state.groups.values():
         through = {
@@ -378,13 +288,13 @@ def _gave_up(case: _Case) -> CollectiveFinding | None:
     return None
 
 
-_LOOKS: tuple[Callable[[_Case], CollectiveFinding | None], ...] = (
+_LOOKS: tuple[Callable[[Case], CollectiveFinding | None], ...] = (
     _mismatch,
     _left_behind,
     _never_joined,
     _kept_a_send,
     _not_started,
-    _circle,
+    circle,
     _late,
 )
 """What names somebody by the dumps that are there; first strictly, then taking it that those that
@@ -394,24 +304,7 @@ left none have come to everything."""
 # --- words -------------------------------------------------------------------------------------
 
 
-def _ends_together(work: OpenWork) -> bool:
-    return not work.is_pair and all(
-        ends_together(part) for one in work.waiting.values() for part in one.parts
-    )
-
-
-def _waited(case: _Case, work: OpenWork) -> Waited:
-    group = case.state.groups[work.key]
-    return Waited(
-        group=group.label,
-        sequence=work.sequence,
-        operation=work.operation,
-        waiting=tuple(sorted(work.waiting)),
-        absent=tuple(sorted({*work.absent, *work.missing})),
-    )
-
-
-def _waits(case: _Case, culprits: Sequence[int]) -> tuple[str, ...]:
+def _waits(case: Case, culprits: Sequence[int]) -> tuple[str, ...]:
     """Say who waits for the culprits, who for those, and so on back to the first."""
     steps: list[str] = []
     told, blamed = set(culprits), set(culprits)

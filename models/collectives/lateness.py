@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from statistics import median_low
 
 from relume.models.collectives.clocks import Clocks
@@ -11,7 +12,7 @@ from relume.models.collectives.state import COMPLETED, State
 LATE_MICROSECONDS = 1_000_000
 """Less is what steps differ by."""
 TIMES_USUAL = 8.0
-"""... and so many times what the group's ranks usually come apart."""
+"""... and so many times what the others of the group usually come apart."""
 MOST_LATE = 0.25
 """When a larger share is late, it is not theirs."""
 
@@ -32,15 +33,22 @@ def late_ranks(state: State, clocks: Clocks, work: OpenWork) -> dict[int, float]
     if not times:
         return {}
     middle = median_low(times.values())
-    gate = max(LATE_MICROSECONDS, TIMES_USUAL * _usual_spread(state, clocks, work))
-    late = {rank: time - middle for rank, time in times.items() if time - middle > gate}
-    return late if len(late) <= max(1, MOST_LATE * len(times)) else {}
+    late = {
+        rank: time - middle for rank, time in times.items() if time - middle > LATE_MICROSECONDS
+    }
+    if not late or len(late) > max(1, MOST_LATE * len(times)):
+        return {}
+    gate = TIMES_USUAL * _usual_spread(state, clocks, work, times.keys() - late.keys())
+    return {rank: by for rank, by in late.items() if by > gate}
 
 
-def _usual_spread(state: State, clocks: Clocks, work: OpenWork) -> float:
-    """How far apart the group's ranks usually come, in microseconds: the median of what is held."""
+def _usual_spread(state: State, clocks: Clocks, work: OpenWork, ranks: Iterable[int]) -> float:
+    """How far apart other ranks of the group usually come: the median of what is held.
+
+    Without those who are late now: they may be late every time.
+    """
     calls: dict[int, list[float]] = {}
-    for rank in work.waiting:
+    for rank in ranks:
         for collective in state.dumps[rank].collectives:
             called = collective.enqueued_time
             if (

@@ -1,7 +1,8 @@
 """Whether ranks called the same collective: its kind, and the counts and types that must agree.
 
-Shapes don't matter, counts do. Some collectives may have other counts on each rank (all-to-all,
-gathering lists of tensors), some on the root alone. Source: the checks of NCCL's documentation.
+Shapes don't matter, counts do. Some collectives may have other counts on each rank (all-to-all;
+lists of uneven tensors, which PyTorch turns into `_broadcast_oop` and `_reduce_oop`), some on the
+root alone. Source: NCCL's documentation of its collectives, `ProcessGroupNCCL.cpp`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ _EQUAL_BOTH = frozenset(
         "_all_gather_base",
         "all_gather_into_tensor_coalesced",
         "all_gather_single",
+        "all_gather",
         "_reduce_scatter_base",
         "reduce_scatter_tensor_coalesced",
         "reduce_scatter_single",
+        "reduce_scatter",
         "broadcast",
-        "_broadcast_oop",
         "barrier",
         "all_reduce_barrier",
     }
 )
-_EQUAL_INPUT = frozenset({"reduce", "_reduce_oop", "gather"})
+_EQUAL_INPUT = frozenset({"reduce", "gather"})
 _EQUAL_OUTPUT = frozenset({"scatter"})
 _ONE_WAY = frozenset({"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "gather", "scatter"})
 """Collectives in which some ranks may be through before others have come."""

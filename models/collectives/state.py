@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from relume.dumps import RankDump
 from relume.events import Collective, ProcessGroup
+from relume.models.collectives.matching import ends_together
 
 COMPLETED = "completed"
 STARTED = "started"
 DEFAULT_GROUP = "default_pg"
+MOST_OLDER = 0.34
+"""When a larger share of the dumps is older than the others, nobody knows which are of the hang."""
 _PEER = re.compile(r"(?P<verb>send|recv) (?P<own>\d{1,7})(?:->|<-)(?P<peer>\d{1,7})$")
 
 
@@ -102,7 +105,9 @@ class State:
     """All that the dumps say of who stands where.
 
     `open` has every rank's open works in the order of its calls; `last_call` the time of its last
-    call by its own clock. `timed` are the ranks whose recorders note what has started.
+    call by its own clock. `timed` are the ranks whose recorders note what has started, `overrun`
+    those whose rings may have lost what they wait for first, `older` those whose dumps are from
+    before the hang and left out.
     """
 
     dumps: dict[int, RankDump]
@@ -111,10 +116,12 @@ class State:
     open: dict[int, list[Work]]
     last_call: dict[int, int]
     timed: set[int] = field(default_factory=set)
+    overrun: set[int] = field(default_factory=set)
+    older: tuple[int, ...] = ()
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Ranks of the job that left no dump."""
+        """Ranks of the job that left no dump of the hang."""
         return tuple(sorted(self.world - self.dumps.keys()))
 
     @property
@@ -124,13 +131,62 @@ class State:
 
 
 def build_state(dumps: Iterable[RankDump]) -> State:
-    """Put the dumps of one attempt together; cost is linear in what they hold."""
+    """Put the dumps of one attempt together; cost is linear in what they hold.
+
+    A dump from before the hang says nothing of it: it is left out, as if it were missing.
+    """
     by_rank = {dump.rank: dump for dump in dumps}
+    state = _build(by_rank)
+    older = _older(state)
+    if not older or len(older) > MOST_OLDER * len(by_rank):
+        return state
+    return replace(_build({r: d for r, d in by_rank.items() if r not in older}), older=older)
+
+
+def _older(state: State) -> tuple[int, ...]:
+    """Ranks whose dumps are from before others': they have come to more since.
+
+    All ranks of a group have called what one of them is through with; who had not when its dump was
+    written wrote it earlier. Gloo is through with what it gives up, too.
+    """
+    older: set[int] = set()
+    for group in state.groups.values():
+        through = _through(state, group)
+        older |= {
+            rank
+            for rank, member in group.members.items()
+            if member.enqueued is not None and member.enqueued < through
+        }
+    return tuple(sorted(older))
+
+
+def _through(state: State, group: Group) -> int:
+    """Number of the last collective that a rank is through with and that needs all ranks."""
+    return max(
+        (
+            collective.sequence_number
+            for rank in group.members
+            for collective in state.dumps[rank].collectives
+            if collective.group == group.key.name
+            and collective.state == COMPLETED
+            and not collective.is_p2p
+            and not collective.operation.startswith("gloo:")
+            and ends_together(collective)
+        ),
+        default=0,
+    )
+
+
+def _build(by_rank: dict[int, RankDump]) -> State:
     groups: dict[GroupKey, Group] = {}
     named = {rank: dict(_join(dump, groups)) for rank, dump in by_rank.items()}
     state = State(by_rank, _world(by_rank, groups), groups, {}, {})
     for rank, dump in by_rank.items():
         _place(state, rank, dump, named[rank])
+    if not any(c.state == COMPLETED for dump in by_rank.values() for c in dump.collectives):
+        state.overrun.clear()  # a recorder can be asked for what is active only: nothing is lost
+    peers = {w.peer for works in state.open.values() for w in works if w.peer is not None}
+    state.world |= {peer for peer in peers if peer >= 0}
     paired = {c.key for works in state.open.values() for c in works if c.peer is not None}
     for rank, dump in by_rank.items():
         for told in dump.groups:
@@ -160,6 +216,8 @@ def _world(dumps: dict[int, RankDump], groups: dict[GroupKey, Group]) -> frozens
 def _place(state: State, rank: int, dump: RankDump, named: dict[str, GroupKey]) -> None:
     """Take the works of one rank in the order of its calls."""
     works: list[Work] = []
+    if dump.collectives and dump.collectives[0].state != COMPLETED and not dump.is_whole:
+        state.overrun.add(rank)
     for collective in dump.collectives:
         key = named.get(collective.group) or GroupKey(collective.group, ())
         group = state.groups.setdefault(key, Group(key, None))
@@ -210,9 +268,9 @@ def _peer(collective: Collective, group: Group) -> tuple[int, bool]:
         return -1, False
     place = int(found["peer"])
     ranks = group.ranks
-    return (ranks[place] if place < len(ranks) else place if not ranks else -1), found[
-        "verb"
-    ] == "send"
+    of_all = not ranks and group.description == DEFAULT_GROUP  # there a place is a rank
+    peer = ranks[place] if place < len(ranks) else place if of_all else -1
+    return peer, found["verb"] == "send"
 
 
 def _count(state: State, key: GroupKey, rank: int, told: ProcessGroup, *, has_pairs: bool) -> None:

@@ -35,6 +35,7 @@ _CAUSES: dict[Pattern, tuple[str, Domain, Retry]] = {
     Pattern.NEVER_JOINED: ("rank_never_joined", Domain.UNKNOWN, Retry.UNCLEAR),
     Pattern.NOT_STARTED: ("kernel_never_started", Domain.UNKNOWN, Retry.UNCLEAR),
     Pattern.CYCLE: ("collective_deadlock", Domain.WORKLOAD, Retry.UNCLEAR),
+    Pattern.ODD_ONE_OUT: ("collective_deadlock", Domain.WORKLOAD, Retry.UNCLEAR),
     Pattern.LATE: ("rank_late", Domain.UNKNOWN, Retry.UNCLEAR),
     Pattern.ALL_STARTED: ("collective_stalled", Domain.UNKNOWN, Retry.UNCLEAR),
     Pattern.NO_DUMP: ("rank_lost", Domain.UNKNOWN, Retry.UNCLEAR),

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recorders import document, entry
+from recorders import document, dump, entry, group, work
 from relume.benchmarks.dumps.faults import FAMILIES, make_hang
 from relume.benchmarks.dumps.pickling import pickle_as_torch
 from relume.benchmarks.dumps.running import Run
 from relume.benchmarks.dumps.writing import FORMATS, choose_form, write_dumps
+from relume.dumps import RankDump
 from relume.ingest.attempts import find_attempts
 from relume.ingest.dumps import ras, stacks
 from relume.ingest.dumps.documents import DumpError, parse_document
@@ -35,6 +36,7 @@ from relume.ingest.dumps.read import read_dumps
 from relume.ingest.skips import SkipCounts
 from relume.models.collectives.evidence import judge_dumps
 from relume.models.collectives.judge import judge
+from relume.models.collectives.state import build_state
 
 SCALARS = st.none() | st.booleans() | st.integers(-(1 << 62), 1 << 62) | st.text(max_size=9)
 PLAIN = st.recursive(
@@ -103,6 +105,40 @@ def test_a_recorder_of_anything_is_decoded(
     assert len(flight.collectives) <= 2
     again = decode(msgspec.json.decode(msgspec.json.encode(lists(told))))
     assert again.is_whole == flight.is_whole
+
+
+OPERATIONS = st.sampled_from(
+    ["nccl:all_reduce", "nccl:broadcast", "nccl:all_to_all", "gloo:barrier", "nccl:coalesced",
+     "nccl:send 0->1", "nccl:recv 0<-1", "nccl:send 1->0", "nccl:recv 1<-0", "nccl:send 2->2",
+     "nccl:recv 0<-9", "nccl:send 1->2", "nccl:recv 2<-1", "nccl:recv 0<-2", "nccl:send x", ""]
+)  # fmt: skip
+WORKS = st.builds(
+    lambda number, name, state, group, start: work(
+        number, state, operation=name, group=group, is_p2p="send" in name or "recv" in name,
+        enqueued_time=start,
+    ),
+    st.integers(-1, 4), OPERATIONS, st.sampled_from(["scheduled", "started", "completed", "?"]),
+    st.sampled_from(["0", "1", "2"]), st.none() | st.integers(0, 9),
+)  # fmt: skip
+GROUPS = st.builds(
+    lambda ranks, name, told, last: group(ranks, name, description=told, last_enqueued=last),
+    st.lists(st.integers(0, 5), max_size=5), st.sampled_from(["0", "1", "2"]),
+    st.sampled_from([None, "", "default_pg", "PP"]), st.none() | st.integers(-2, 5),
+)  # fmt: skip
+RANKS = st.builds(
+    lambda rank, works, groups, whole: dump(rank, *works, groups=groups, is_whole=whole),
+    st.integers(0, 5), st.lists(WORKS, max_size=6), st.lists(GROUPS, max_size=3), st.booleans(),
+)  # fmt: skip
+
+
+@given(dumps=st.lists(RANKS, max_size=6))
+def test_whatever_ranks_say_they_have_called_is_judged(dumps: list[RankDump]) -> None:
+    """Groups may not have their own ranks, name one twice, or send to themselves."""
+    found = judge(dumps)
+    if found is not None:
+        assert {*found.culprits, *found.suspects} <= build_state(dumps).world
+        assert 0.0 < found.confidence <= 1.0
+        assert found.why
 
 
 @given(

@@ -48,6 +48,31 @@ def test_a_traceback_without_end_is_given_up() -> None:
     assert found(block_of(HEAD, "[rank4]: no exception's name"), block_of(LAST)) == []
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2026-03-04 05:06:07 ",
+        "2026-03-04T05:06:07Z ",
+        "[2026-03-04 05:06:07] ",
+        "2026-03-04 05:06:07,123 ERROR ",
+        "2026-03-04 05:06:07,123 ERROR    ",
+        "",
+        "[rank4]: ",
+    ],
+)
+def test_frames_are_those_that_stand_further_in_than_the_heading(prefix: str) -> None:
+    """What stamps each line keeps its indentation, wherever the message is said to begin."""
+    head = f"{prefix}Traceback (most recent call last):"
+    lines = ('  File "/app/a.py", line 3, in f', "    raise Gone()", "pkg.Gone: it is gone")
+    block = block_of(head, *(f"{prefix}{line}" for line in lines))
+    finder = RaisedFinder()
+    finder.begin(block, PARSER)
+    finder.follow(len(head) + 1, PARSER.parse(head, 0, 0))
+    (raised,) = finder.finish()
+    assert raised.frame == "/app/a.py:f"
+    assert block.data[raised.begin :].decode().startswith(f"{prefix}pkg.Gone")
+
+
 TORCH = "/env/lib/python3.11/site-packages/torch"
 
 

@@ -64,7 +64,7 @@ def _named(s: Script) -> None:
         f"{rank}: [grad.layers.0, grad.layers.1, grad.layers.2 ...]",
         f"step monitor: all but one rank reached step 4021; missing since 900 s: rank {rank}",
     ]
-    text = s.say(known, other)
+    text = s.say(known, other, slot="laggard_named")
     s.rank(
         0,
         text,
@@ -109,9 +109,17 @@ def _subgroup(s: Script) -> None:
                 f"comm monitor: all_reduce #51233 on group tp[{first}-{first + 3}] has not completed after "
                 f"600 s; rank {rank} has enqueued only up to #51232"
             )
+        told = s.swap(
+            f"[rank{member}]: {text}",
+            "laggard_in_subgroup",
+            rank=member,
+            lost=rank,
+            low=first,
+            high=first + 3,
+        )
         s.rank(
             member,
-            f"[rank{member}]: {text}",
+            told,
             after=s.rng.uniform(0, 1),
             raw=True,
             roots=(0, -1),
@@ -154,6 +162,7 @@ def _stuck_process(s: Script) -> None:
                 f'faulthandler: Timeout (0:08:00)! rank {rank} is stuck in File "/workspace/loop.py", line 61 in '
                 "synchronize",
             ],
+            slot="stuck_process",
         ),
         raw=True,
         roots=(0,),
@@ -184,6 +193,7 @@ def _lost_heartbeat(s: Script) -> None:
                 f"E volcano/plugin.py:40] agent of host {node} is unreachable, its {s.world.per_node} workers count "
                 "as lost",
             ],
+            slot="lost_heartbeat",
         ),
         roots=(0,),
         tells={"node"},

@@ -29,6 +29,7 @@ def _gpu_falls_off(s: Script) -> None:
             f"pcieport {pci[:5]}16:01.0: pciehp: Slot(3): Link Down\nNVRM: GPU at PCI:{pci}: lost, "
             "driver stops using it",
         ],
+        slot="gpu_falls_off",
     )
     s.kernel(node, text, roots=(0, -1))
     s.wait(1, 4)
@@ -39,7 +40,8 @@ def _gpu_falls_off(s: Script) -> None:
                 [
                     "RuntimeError: CUDA error: unknown error",
                     "RuntimeError: CUDA error: unspecified launch failure",
-                ]
+                ],
+                slot="gpu_falls_off/error",
             ),
             late=0.0,
         )
@@ -66,10 +68,12 @@ def _double_bit_error(s: Script) -> None:
                 f"NVRM: Xid (PCI:{pci}): 140, pid={pid}, name=python3, unrecoverable ECC error in L2",
                 f"nvidia-gpu {pci}: uncorrectable memory error, 1 volatile, page retirement requested",
             ],
+            slot="double_bit_error",
         ),
         roots=(-1,),
     )
-    s.kernel(node, f"NVRM: Xid (PCI:{pci}): 45, pid={pid}, name=python, Ch 00000008", after=0.2)
+    cleaned = f"NVRM: Xid (PCI:{pci}): 45, pid={pid}, name=python, Ch 00000008"
+    s.kernel(node, s.swap(cleaned, "double_bit_error/cleaned"), after=0.2)
     s.wait(0.5, 2)
     s.exception(
         rank,
@@ -81,6 +85,7 @@ def _double_bit_error(s: Script) -> None:
                 "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorECCUncorrectable: "
                 "uncorrectable ECC error encountered",
             ],
+            slot="double_bit_error/error",
         ),
         root=True,
     )
@@ -102,6 +107,7 @@ def _ecc_without_kernel_log(s: Script) -> None:
                 "tensorflow.python.framework.errors_impl.InternalError: CUDA_ERROR_ECC_UNCORRECTABLE: "
                 "uncorrectable ECC error encountered",
             ],
+            slot="ecc_without_kernel_log",
         ),
         root=True,
         late=late,
@@ -123,11 +129,13 @@ def _contained_error(s: Script) -> None:
                 f"NVRM: Xid (PCI:{pci}): 95, pid={pid}, name=python3, Uncontained: LTC TAG (0x1,0x0)",
                 f"NVRM: Xid (PCI:{pci} GPU-I:02): 94, pid={pid}, name=python, Contained: CE User Channel",
             ],
+            slot="contained_memory_error",
         ),
         roots=(-1,),
     )
     s.wait(0.2, 1)
-    s.exception(rank, "RuntimeError: CUDA error: uncorrectable ECC error encountered", root=True)
+    error = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    s.exception(rank, s.swap(error, "contained_memory_error/error"), root=True)
     victims_wait(s, rank)
     ended(s, rank, code=1)
 
@@ -148,6 +156,7 @@ def _nvlink(s: Script) -> None:
                 f"NVRM: Xid (PCI:{pci}): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 06 (0x004505c6 0x0)",
                 f"nvidia {pci}: nvlink 5: training failed, link disabled after 3 fatal replays",
             ],
+            slot="nvlink_error",
         ),
         roots=(-1,),
     )
@@ -159,6 +168,7 @@ def _nvlink(s: Script) -> None:
             "RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
         ],
         ["jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA_ERROR_NVLINK_UNCORRECTABLE"],
+        slot="nvlink_error/error",
     )
     s.exception(rank, error, root=True)
     for mate in mates:
@@ -184,6 +194,7 @@ def _gsp_timeout(s: Script) -> None:
                 f"NVRM: Xid (PCI:{pci}): 120, pid={pid}, name=python, GSP task exception: load access "
                 "fault (cause:0x5)",
             ],
+            slot="gsp_timeout",
         ),
         roots=(-1,),
     )
@@ -208,6 +219,7 @@ def _nvswitch(s: Script) -> None:
                 "nvidia-nvswitch1: SXid (PCI:0000:c1:00.0): 19084, Fatal, Link 40 AN1 Heartbeat Timeout Error",
                 "nvidia-nvswitch3: fatal error on port 12, fabric partition taken down",
             ],
+            slot="nvswitch_fatal",
         ),
         roots=(-1,),
     )
@@ -215,7 +227,7 @@ def _nvswitch(s: Script) -> None:
     for mate in s.world.ranks_of(node):
         s.exception(
             mate,
-            "RuntimeError: CUDA error: unspecified launch failure",
+            s.swap("RuntimeError: CUDA error: unspecified launch failure", "nvswitch_fatal/error"),
             after=s.rng.uniform(0, 2),
         )
     peers_lost(s, [r for r in s.others(rank) if s.world.node_of(r) != node], lost=rank)
@@ -240,12 +252,13 @@ def _node_lost(s: Script) -> None:
                     f"node_did_not_resp: {node} is DOWN after SlurmdTimeout",
                     f"error: {node}: lost contact for 300 s, node set to DOWN*",
                 ],
+                slot="node_lost",
             ),
             roots=(0,),
             tells={"node"},
         )
         s.controller(
-            f"Killing JobId={s.world.job_id} on failed node {node}",
+            s.swap(f"Killing JobId={s.world.job_id} on failed node {node}", "node_lost/killed"),
             after=0.1,
             roots=(0,),
             tells={"node"},
@@ -271,6 +284,7 @@ def _rebooted(s: Script) -> None:
             "thermal thermal_zone0: acpitz: critical temperature reached, shutting down",
             "NMI: PCI system error (SERR) for reason b1 on CPU 0. Dazed and confused, halting",
         ],
+        slot="node_rebooted",
     )
     s.kernel(node, cause, roots=(0,))
     gone = set(s.world.ranks_of(node))
@@ -285,6 +299,7 @@ def _rebooted(s: Script) -> None:
             [
                 f"validate_node_specs: Node {node} came back with a new boot time, jobs on it are lost"
             ],
+            slot="node_rebooted/controller",
         ),
         roots=(0,),
         tells={"node"},
@@ -307,6 +322,7 @@ def _power_supply(s: Script) -> None:
                 "bmc-watch[880]: SEL 0x41: PSU2 input out of range, redundancy lost, chassis power off",
                 "ipmi-sel[7712]: Power Unit #0x77 | Power off/down | Asserted",
             ],
+            slot="power_supply",
         ),
         roots=(0,),
     )
@@ -314,7 +330,8 @@ def _power_supply(s: Script) -> None:
     s.wait(1, 4)
     peers_lost(s, [r for r in range(s.world.ranks) if r not in gone], lost=rank)
     s.wait(60, 200)
-    s.controller(f"error: Nodes {node} not responding, setting DOWN", roots=(0,), tells={"node"})
+    down = s.swap(f"error: Nodes {node} not responding, setting DOWN", "node_lost")
+    s.controller(down, roots=(0,), tells={"node"})
     node_failure(s, node, after=0.4)
     s.wait(4)
 
@@ -333,6 +350,7 @@ def _gpu_missing_at_start(s: Script) -> None:
                     f"nvidia {pci}.0: probe with driver nvidia failed with error -1",
                     f"NVRM: Xid (PCI:{pci}): 143, GPU initialization failure (0x1e)",
                 ],
+                slot="gpu_missing_at_start",
             ),
             roots=(0,),
         )
@@ -351,6 +369,7 @@ def _gpu_missing_at_start(s: Script) -> None:
                 f"RuntimeError: expected {s.world.per_node} GPUs on this host, found "
                 f"{s.world.per_node - 1}: device {s.world.local(rank)} is missing",
             ],
+            slot="gpu_missing_at_start/error",
         ),
         root=True,
     )

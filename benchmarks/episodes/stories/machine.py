@@ -31,11 +31,13 @@ def _bus_error(s: Script) -> None:
                 f"uncorrectable error of {pci}.0",
                 f"EEH: Frozen PE#10 on PHB#2 detected, location of {pci}",
             ],
+            slot="pcie_fatal",
         ),
         roots=(0,),
     )
     s.wait(0.5, 2)
-    s.exception(rank, "RuntimeError: CUDA error: unspecified launch failure")
+    error = s.swap("RuntimeError: CUDA error: unspecified launch failure", "pcie_fatal/error")
+    s.exception(rank, error)
     victims_wait(s, rank)
     ended(s, rank, code=1)
 
@@ -49,12 +51,15 @@ def _too_hot(s: Script) -> None:
     s.used_new = s.used_new or s.new_words
     s.kernel(
         node,
-        s.rng.choice(
-            (
-                "thermal thermal_zone2: critical temperature reached (105 C), shutting down",
-                "CPU4: Core temperature above threshold, cpu clock throttled; reboot: Power down",
-                "Emergency shutdown: temperature of GPU tray is 102 C, limit 98 C",
-            )
+        s.swap(
+            s.rng.choice(
+                (
+                    "thermal thermal_zone2: critical temperature reached (105 C), shutting down",
+                    "CPU4: Core temperature above threshold, cpu clock throttled; reboot: Power down",
+                    "Emergency shutdown: temperature of GPU tray is 102 C, limit 98 C",
+                )
+            ),
+            "thermal_shutdown",
         ),
         roots=(0,),
     )
@@ -62,7 +67,8 @@ def _too_hot(s: Script) -> None:
     gone = set(s.world.ranks_of(node))
     peers_lost(s, [r for r in range(s.world.ranks) if r not in gone], lost=rank)
     s.wait(60, 200)
-    s.controller(f"error: Nodes {node} not responding, setting DOWN", roots=(0,), tells={"node"})
+    down = s.swap(f"error: Nodes {node} not responding, setting DOWN", "node_lost")
+    s.controller(down, roots=(0,), tells={"node"})
     node_failure(s, node, after=0.4)
     s.wait(4)
 
@@ -80,6 +86,7 @@ def _locked_up(s: Script) -> None:
                 "rcu: INFO: rcu_sched self-detected stall on CPU 41, t=60002 jiffies, ncpus=128",
                 "watchdog: Watchdog detected hard LOCKUP on cpu 41",
             ],
+            slot="locked_up_host",
         ),
         roots=(0,),
     )
@@ -106,6 +113,7 @@ def _card_firmware(s: Script) -> None:
                 "bnxt_en 0000:5e:00.0: firmware is not responding, hwrm cmd 0x23 timed out",
                 "irdma 0000:5e:00.0: AEQ: critical error, requesting reset of the function",
             ],
+            slot="network_card_firmware",
         ),
         roots=(0,),
     )
@@ -121,7 +129,10 @@ def _cannot_be_killed(s: Script) -> None:
     truth(s, "crash hang unknown", "platform hardware", node=node, exclude=True)
     s.kernel(
         node,
-        "INFO: task python:301877 blocked for more than 122 seconds.",
+        s.swap(
+            "INFO: task python:301877 blocked for more than 122 seconds.",
+            "processes_cannot_be_killed/kernel",
+        ),
         roots=(0,),
     )
     s.wait(60, 120)
@@ -136,12 +147,16 @@ def _cannot_be_killed(s: Script) -> None:
                 f"clean-up on {node} gave up after 180 s: pids 301877 301880 ignore SIGKILL (state D)",
                 f"{node}: step manager: 2 processes survive SIGKILL, node is taken out of service",
             ],
+            slot="processes_cannot_be_killed",
         ),
         roots=(0,),
         tells={"node"},
     )
     s.controller(
-        f"update_node: node {node} reason set to: Kill task failed",
+        s.swap(
+            f"update_node: node {node} reason set to: Kill task failed",
+            "processes_cannot_be_killed/controller",
+        ),
         roots=(0,),
         tells={"node"},
         after=0.5,
@@ -158,14 +173,15 @@ def _no_interface(s: Script) -> None:
     words = s.say(["known"], ["ofi", "env"])
     for rank in mine:
         pid, local = s.world.pid(rank), s.world.local(rank)
+        text = {
+            "known": f"{node}:{pid}:{pid + 8} [{local}] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface "
+            "found",
+            "ofi": f"{node}:{pid} [{local}] ofi: fi_getinfo: no provider matches (efa: no device)",
+            "env": f"{node}: interface 'ib0' asked for by NCCL_SOCKET_IFNAME does not exist on this host",
+        }[words]
         s.rank(
             rank,
-            {
-                "known": f"{node}:{pid}:{pid + 8} [{local}] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface "
-                "found",
-                "ofi": f"{node}:{pid} [{local}] ofi: fi_getinfo: no provider matches (efa: no device)",
-                "env": f"{node}: interface 'ib0' asked for by NCCL_SOCKET_IFNAME does not exist on this host",
-            }[words],
+            s.swap(text, "no_interface_on_one_node", rank=rank),
             roots=(0,),
             tells={"node"},
             raw=True,
@@ -195,6 +211,8 @@ def _multicast(s: Script) -> None:
                     f"{node}:{pid} [{local}] nvshmem: multicast object could not be bound (cuMulticastBindMem: 1), is "
                     "the fabric manager of this host healthy?",
                 ],
+                slot="multicast_on_one_node",
+                rank=rank,
             ),
             roots=(0,),
             tells={"node"},

@@ -25,6 +25,8 @@ def _cuda_words(s: Script, gpu: int) -> str:
             "RuntimeError: hipErrorOutOfMemory: failed to reserve 2.50 GiB in the caching pool",
             "cudaMalloc of 2684354560 bytes failed: out of memory (arena 'activations')",
         ],
+        slot="cuda_oom",
+        device=gpu,
     )
 
 
@@ -82,18 +84,22 @@ def _cgroup(s: Script) -> None:
                     f"oom_reaper: reaped process {pid} (python) of memcg /system.slice/slurmstepd.scope/"
                     f"job_{world.job_id}/step_0",
                 ],
+                slot="cgroup_oom",
             ),
             roots=(0,),
         )
     s.wait(0.5, 2)
     if s.launcher in {"srun", "torchrun"} and (not has_kernel or s.rng.random() < 0.7):
         s.launch(
-            f"slurmstepd: error: Detected 1 oom_kill event in StepId={world.job_id}.0. Some of the step "
-            "tasks have been OOM Killed.",
+            s.swap(
+                f"slurmstepd: error: Detected 1 oom_kill event in StepId={world.job_id}.0. Some of the step "
+                "tasks have been OOM Killed.",
+                "cgroup_oom/step",
+            ),
             roots=(0,),
         )
         s.launch(
-            f"srun: error: {node}: task {rank}: Out Of Memory",
+            s.swap(f"srun: error: {node}: task {rank}: Out Of Memory", "cgroup_oom/launcher"),
             roots=(0,),
             tells={"node", "rank"},
             after=0.3,
@@ -103,7 +109,10 @@ def _cgroup(s: Script) -> None:
         return
     if not has_kernel:
         s.launch(
-            f"launcher: process {rank} on {node} was killed: memory limit of the job (192 GiB) reached",
+            s.swap(
+                f"launcher: process {rank} on {node} was killed: memory limit of the job (192 GiB) reached",
+                "cgroup_oom/launcher",
+            ),
             roots=(0,),
             tells={"node", "rank"},
         )
@@ -125,20 +134,27 @@ def _foreign_hog(s: Script) -> None:
                 "mmfsd invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0"
             ],
             ["node_exporter invoked oom-killer: gfp_mask=0x140dca, order=0, oom_score_adj=-999"],
+            slot="foreign_memory_hog",
         ),
         roots=(0,),
     )
     s.kernel(
         node,
-        f"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,"
-        f"task_memcg=/slurm/job_{s.world.job_id},task=python,pid={pid},uid=20031",
+        s.swap(
+            f"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,"
+            f"task_memcg=/slurm/job_{s.world.job_id},task=python,pid={pid},uid=20031",
+            "foreign_memory_hog/chosen",
+        ),
         after=0.1,
         roots=(0,),
     )
     s.kernel(
         node,
-        f"Out of memory: Killed process {pid} (python) total-vm:91283741kB, anon-rss:81326592kB, "
-        "file-rss:118212kB, shmem-rss:4123kB, UID:20031 pgtables:412312kB oom_score_adj:0",
+        s.swap(
+            f"Out of memory: Killed process {pid} (python) total-vm:91283741kB, anon-rss:81326592kB, "
+            "file-rss:118212kB, shmem-rss:4123kB, UID:20031 pgtables:412312kB oom_score_adj:0",
+            "foreign_memory_hog/killed",
+        ),
         after=0.2,
         roots=(0,),
     )
@@ -156,8 +172,12 @@ def _loader(s: Script) -> None:
     if s.rng.random() < 0.5:
         s.kernel(
             node,
-            f"Memory cgroup out of memory: Killed process {pid} (pt_data_worker) total-vm:91283741kB, "
-            "anon-rss:20132659kB, file-rss:18212kB, shmem-rss:912kB, UID:20031",
+            s.swap(
+                f"Memory cgroup out of memory: Killed process {pid} (pt_data_worker) total-vm:91283741kB, "
+                "anon-rss:20132659kB, file-rss:18212kB, shmem-rss:912kB, UID:20031",
+                "data_loader_killed/kernel",
+                pid=pid,
+            ),
             roots=(0,),
         )
     s.wait(0.5, 1.5)
@@ -172,6 +192,8 @@ def _loader(s: Script) -> None:
                 f"grain.python.multiprocessing: worker process {pid} died with exit code -9",
                 f"mosaicml streaming: prefetch process {pid} got SIGKILL",
             ],
+            slot="data_loader_killed",
+            pid=pid,
         ),
         root=True,
     )
@@ -194,14 +216,21 @@ def _shared_memory(s: Script) -> None:
             [
                 "shared tensor pool: mapping 1.2 GiB in /dev/shm failed: bus error, segment is too small"
             ],
+            slot="shared_memory_too_small",
+            rank=rank,
         ),
         roots=(0,),
         raw=True,
     )
     s.exception(
         rank,
-        f"RuntimeError: DataLoader worker (pid {pid}) is killed by signal: Bus error. It is possible that "
-        "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+        s.swap(
+            f"RuntimeError: DataLoader worker (pid {pid}) is killed by signal: Bus error. It is possible that "
+            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+            "shared_memory_too_small/error",
+            rank=rank,
+            pid=pid,
+        ),
         after=0.3,
         root=True,
     )
@@ -228,6 +257,7 @@ def _gpu_taken(s: Script) -> None:
                 f"RuntimeError: GPU {gpu} is not free: pid 4021877 (python, uid 20977) holds 76.2 GiB "
                 "and is not of this job",
             ],
+            slot="gpu_held_by_stranger",
         ),
         root=True,
     )

@@ -25,6 +25,8 @@ def _link_down(s: Script) -> None:
                 f"bnxt_en 0000:{0x18 + nic:02x}:00.0 ens{nic}f0np0: NIC Link is Down",
                 f"efa 0000:{0x18 + nic:02x}:00.0: link lost, admin queue is not responding",
             ],
+            slot="link_down",
+            nic=nic,
         ),
         roots=(0,),
     )
@@ -64,6 +66,7 @@ def _completions(s: Script, rank: int, *, count: int, nic: int, roots: bool = Fa
                 f"completion from peer {world.address(node)}<43112> with status=12 opcode=0 len=0 vendor "
                 f"err 129 (Send) localGid fe80::1 remoteGids fe80::2 hca mlx5_{nic}"
             )
+        text = s.swap(text, "peer_unreachable", rank=peer, target=node, lost=rank, nic=nic)
         s.rank(
             peer,
             text,
@@ -117,6 +120,7 @@ def _own_port(s: Script) -> None:
                 f"connections broken (last peer {peer})"
             ),
         }[fatal]
+        text = s.swap(text, "own_port", rank=rank, nic=nic)
         s.rank(rank, text, after=s.rng.uniform(0, 1), raw=True, roots=(0,), tells={"node"})
     s.wait(2, 5)
     peers_lost(s, peers, lost=mine[0])
@@ -148,6 +152,8 @@ def _flap(s: Script) -> None:
                     [
                         f"infiniband mlx5_{nic}: port 1 state changed to DOWN (physical state Polling)"
                     ],
+                    slot="links_of_many_nodes",
+                    nic=nic,
                 ),
                 after=after,
                 roots=(0,),
@@ -180,6 +186,10 @@ def _ping(s: Script) -> None:
                     "gave up after 34 tries",
                     f"[{host}] OOB: connection to {node} failed: No route to host (113)",
                 ],
+                slot="no_route_to_node",
+                rank=rank,
+                target=node,
+                target_address=target,
             ),
             after=s.rng.uniform(30, 34),
             raw=True,

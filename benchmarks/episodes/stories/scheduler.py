@@ -35,7 +35,9 @@ def _signals(s: Script) -> None:
     else:
         s.wave(
             range(s.world.ranks),
-            lambda r: f"received SIGTERM, rank {r} leaves after this step",
+            lambda r: s.swap(
+                f"received SIGTERM, rank {r} leaves after this step", "told_to_go", rank=r
+            ),
             spread=2,
         )
     s.wait(3)
@@ -53,6 +55,7 @@ def _time_limit(s: Script) -> None:
                 "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
                 "PBS: job killed: walltime 86412 exceeded limit 86400",
             ],
+            slot="time_limit",
         ),
         roots=(0,),
     )
@@ -70,6 +73,7 @@ def _preempted(s: Script) -> None:
                 "spot agent: instance will be reclaimed by the provider in 120 s (rebalance notice)",
                 f"kueue: workload job-{s.world.job_id} evicted: Preempted to accommodate a higher priority workload",
             ],
+            slot="preempted",
         ),
         roots=(0,),
     )
@@ -87,6 +91,7 @@ def _cancelled(s: Script) -> None:
                 f"flux-job: job {s.world.job_id}: exception: type=cancel severity=0 mecord canceled by user",
                 "TERM_OWNER: job killed by owner.",
             ],
+            slot="cancelled",
         ),
         roots=(0,),
     )

@@ -62,6 +62,7 @@ def _import_words(s: Script) -> str:
             "/opt/venv/bin/python: symbol lookup error: /opt/venv/lib/libte.so: undefined symbol: cublasLtX",
             "transformer_engine: fatal: cannot load libtransformer_engine.so (dlopen failed)",
         ],
+        slot="import_fails",
     )
 
 
@@ -90,6 +91,7 @@ def _driver_one(s: Script) -> None:
                 "Failed to initialize NVML: Driver/library version mismatch",
                 "fabric state of GPU 0 is 'In Progress': nvidia-fabricmanager is not running on this host",
             ],
+            slot="driver_of_one_node",
         ),
         domains="platform hardware",
         frames=_DEVICE,
@@ -102,6 +104,7 @@ def _device_all(s: Script) -> None:
         s.say(
             ["RuntimeError: CUDA error: no kernel image is available for execution on the device"],
             ["ptxas fatal: Value 'sm_103a' is not defined for option 'gpu-name'"],
+            slot="device_code_everywhere",
         ),
         frames=_DEVICE,
     )
@@ -116,6 +119,7 @@ def _name_lookup(s: Script) -> None:
                 f"RuntimeError: cannot resolve master address '{s.world.nodes[0]}': EAI_AGAIN",
                 f"getaddrinfo for {s.world.nodes[0]}.cluster.internal: no nameserver answered",
             ],
+            slot="names_of_one_node",
         ),
         domains="platform network",
         frames=(
@@ -141,6 +145,8 @@ def _port_taken(s: Script) -> None:
                 "OSError: [Errno 98] Address already in use",
                 "grpc: failed to add port 0.0.0.0:8476 to server: Address already in use",
             ],
+            slot="port_taken",
+            rank=0,
         ),
         root=True,
     )
@@ -151,6 +157,7 @@ def _port_taken(s: Script) -> None:
             f"{s.world.ranks - 1}/{s.world.ranks} clients joined.",
         ],
         ["RuntimeError: coordinator does not answer (DEADLINE_EXCEEDED)"],
+        slot="port_taken/others",
     )
     s.wave([r for r in s.others(0) if s.rng.random() < 0.5], lambda _: error, spread=30, raw=True)
     s.wait(30)
@@ -173,6 +180,7 @@ def _credential(s: Script) -> None:
                 f"could not start the launch agent on {node}: ssh: Permission denied (publickey)",
                 f"launch on {node} refused: clock of the host is 412 s off, credential rejected",
             ],
+            slot="launch_refused_on_node",
         ),
         roots=(0,),
         tells={"node"},
@@ -185,7 +193,7 @@ def _container(s: Script) -> None:
     first = s.world.ranks_of(node)[0]
     truth(s, "crash", "platform", node=node, exclude=True)
     s.wait(2, 6)
-    known = not (s.new_words)
+    known = not s.new_words and not s.is_unseen
     if known:
         s.launch(
             "slurmstepd: error: pyxis: failed to create container filesystem for image "
@@ -199,8 +207,11 @@ def _container(s: Script) -> None:
     else:
         s.used_new = True
         s.launch(
-            f"apptainer: {node}: while creating overlay in /var/lib/apptainer: disk is full\n"
-            f"{node}: FATAL: container creation failed",
+            s.swap(
+                f"apptainer: {node}: while creating overlay in /var/lib/apptainer: disk is full\n"
+                f"{node}: FATAL: container creation failed",
+                "container_of_one_node",
+            ),
             roots=(0,),
             tells={"node"},
         )
@@ -219,6 +230,7 @@ def _prolog(s: Script) -> None:
         s.say(
             [f"error: Prolog or job env setup failure on node {node}, draining the node"],
             [f"drain_nodes: node {node}: health check of the prolog failed: dcgm diag level 1"],
+            slot="prolog_failed",
         ),
         roots=(0,),
         tells={"node"},
@@ -229,6 +241,7 @@ def _prolog(s: Script) -> None:
                 f"srun: error: Task launch for StepId={job}.0 failed on node {node}: Job prolog failed"
             ],
             [f"srun: error: {node}: prolog exited with status 1, tasks were not started"],
+            slot="prolog_failed/launcher",
         ),
         roots=(0,),
         tells={"node"},
@@ -255,6 +268,9 @@ def _versions(s: Script) -> None:
                 f"comm bootstrap: library versions differ: rank 0 has 2.21.5, rank {rank} has 2.18.5; "
                 "refusing to start",
             ],
+            slot="library_versions_differ",
+            rank=0,
+            odd=rank,
         ),
         roots=(0,),
         raw=True,
@@ -267,6 +283,7 @@ def _versions(s: Script) -> None:
             "invalid usage of NCCL library.",
         ],
         ["RuntimeError: communicator could not be created"],
+        slot="library_versions_differ/others",
     )
     for other in range(s.world.ranks):
         s.exception(other, error, after=s.rng.uniform(0, 2))

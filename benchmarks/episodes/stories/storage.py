@@ -37,6 +37,7 @@ def _stall(s: Script) -> None:
             "GPFS: mmfs: Waiting more than 300 seconds for RPC to server stor04, file system data",
             "BeeGFS: Communication error: Receive timed out from: storage03 (10.1.0.23:8003)",
         ],
+        slot="shared_filesystem_stall",
     )
     for node in nodes:
         s.kernel(node, words, after=s.rng.uniform(0, 20), roots=(0,), tells=())
@@ -58,6 +59,8 @@ def _full(s: Script) -> None:
                 "left on device",
                 "tensorstore: RESOURCE_EXHAUSTED: Error writing /gpfs/ckpt/ocdbt.process_0: disk is full",
             ],
+            slot="shared_filesystem_full",
+            rank=0,
         ),
         frames=_SAVE,
         root=True,
@@ -77,6 +80,8 @@ def _quota(s: Script) -> None:
                 "fsspec.exceptions.WriteError: project quota of 'llm' is used up (50.0 TiB of 50.0 TiB)",
                 "EDQUOT: writing /home/team/ckpt/last.ckpt: quota exceeded",
             ],
+            slot="quota_exceeded",
+            rank=0,
         ),
         frames=_SAVE,
         root=True,
@@ -111,6 +116,7 @@ def _local_full(s: Script) -> None:
                 "diskcache.core.Timeout: cannot write /local_nvme/cache: no space left on device",
                 "webdataset.cache: writing /tmp/wds/shard-000017.tar: No space left on device (28)",
             ],
+            slot="local_disk_full",
         ),
         domains="platform",
     )
@@ -125,6 +131,7 @@ def _stale(s: Script) -> None:
                 "pyarrow.lib.ArrowIOError: reading /nfs/data/part-41.parquet: errno 116 (stale handle)",
                 "numpy.memmap: /nfs/data/tokens.bin: mount was replaced while the file was open (ESTALE)",
             ],
+            slot="stale_handle_on_one_node",
         ),
         domains="platform",
     )
@@ -139,6 +146,7 @@ def _mount_missing(s: Script) -> None:
                 "datasets.exceptions.DatasetNotFound: no data below /mnt/data (is it mounted?)",
                 "etils.epath: NotFoundError: /mnt/data/tokenizer.model; No such file or directory",
             ],
+            slot="mount_missing_on_one_node",
         ),
         domains="platform",
         start=True,
@@ -154,6 +162,7 @@ def _denied_on_one(s: Script) -> None:
                 "OSError: opening /mnt/data/train.idx: operation not permitted for uid 20031",
                 "zarr.errors: access to /mnt/data/train.zarr refused (EACCES)",
             ],
+            slot="denied_on_one_node",
         ),
         domains="platform",
         start=True,
@@ -166,6 +175,7 @@ def _denied_everywhere(s: Script) -> None:
     error = s.say(
         ["PermissionError: [Errno 13] Permission denied: '/data/private/train.idx'"],
         ["zarr.errors: access to /data/private/train.zarr refused (EACCES)"],
+        slot="denied_everywhere",
     )
     for rank in range(s.world.ranks):
         s.exception(rank, error, frames=_LOAD, after=s.rng.uniform(0, 2), root=True)
@@ -181,6 +191,7 @@ def _missing_everywhere(s: Script) -> None:
         [
             "etils.epath: NotFoundError: /data/corpus_v3/train.array_record; No such file or directory"
         ],
+        slot="file_missing_everywhere",
     )
     for rank in range(s.world.ranks):
         s.exception(rank, error, frames=_LOAD, after=s.rng.uniform(0, 2), root=True)
@@ -205,17 +216,21 @@ def _disk(s: Script) -> None:
                 "XFS (md0): log I/O error -5, shutting down filesystem",
                 "blk_update_request: critical medium error, dev sdb, sector 194822 op 0x0:(READ)",
             ],
+            slot="disk_error",
         ),
         roots=(0,),
     )
     s.wait(1, 3)
     s.exception(
         rank,
-        s.rng.choice(
-            (
-                "OSError: [Errno 5] Input/output error: '/local/shards/0007.tar'",
-                "OSError: [Errno 30] Read-only file system: '/local/cache/index.lock'",
-            )
+        s.swap(
+            s.rng.choice(
+                (
+                    "OSError: [Errno 5] Input/output error: '/local/shards/0007.tar'",
+                    "OSError: [Errno 30] Read-only file system: '/local/cache/index.lock'",
+                )
+            ),
+            "disk_error/error",
         ),
         frames=_LOAD,
     )
@@ -235,6 +250,7 @@ def _corrupt(s: Script) -> None:
             "orbax.checkpoint: ValueError: checkpoint /ckpt/4000 is incomplete: missing array params.layers.7",
             "zlib.error: Error -3 while decompressing data: incorrect data check (/ckpt/4000/rank0.zst)",
         ],
+        slot="corrupt_checkpoint",
     )
     for rank in range(s.world.ranks):
         s.exception(

@@ -24,6 +24,7 @@ def _one_stage(s: Script) -> None:
             "pipeline.StageError: stage 1 got a micro-batch without labels",
             "jax.errors.UnexpectedTracerError: loss head saw a leaked tracer",
         ],
+        slot="one_pipeline_stage",
     )
     for rank in stage:
         s.exception(rank, error, after=s.rng.uniform(0, 2), root=True)
@@ -43,6 +44,7 @@ def _two_nodes(s: Script) -> None:
     error = s.say(
         ["FileNotFoundError: [Errno 2] No such file or directory: '/mnt/data/vocab.json'"],
         ["tokenizers: vocabulary /mnt/data/vocab.json is not there (ENOENT)"],
+        slot="mount_missing_on_two_nodes",
     )
     for rank in mine:
         s.exception(rank, error, after=s.rng.uniform(0, 2), root=True)
@@ -67,6 +69,7 @@ def _service(s: Script) -> None:
             "google.api_core.exceptions.ServiceUnavailable: 503 The service is currently unavailable.",
             "aiohttp.client_exceptions.ServerTimeoutError: Connection timeout to host https://s3.internal/bucket",
         ],
+        slot="service_unavailable",
     )
     ranks = range(s.world.ranks) if s.rng.random() < 0.5 else s.rng.sample(range(s.world.ranks), 3)
     s.truth.also_ranks = tuple(ranks) if len(ranks) <= 3 else ()
@@ -117,6 +120,7 @@ def _first_rank(s: Script) -> None:
                 "evaluate.MetricError: references and predictions differ in length",
                 "mlflow.MlflowException: bad run",
             ],
+            slot="first_rank_fails",
         ),
         frames=(
             ("/workspace/train.py", 318, "<module>", "main(parse_args())"),
@@ -146,6 +150,9 @@ def _nan_on_one(s: Script) -> None:
             [
                 f"train.guard: local gradients of rank {rank} are inf at update {last}; all other ranks are finite"
             ],
+            slot="not_finite_on_one_rank",
+            rank=rank,
+            step=last,
         ),
         root=True,
     )
@@ -169,6 +176,7 @@ def _master_gone(s: Script) -> None:
             f"jax distributed: DEADLINE_EXCEEDED: coordination service at {node}:8476 cannot be reached",
             f"RuntimeError: no answer from coordinator {node} within 900 s",
         ],
+        slot="first_node_unreachable",
     )
     s.wait(900)
     for rank in [r for r in range(s.world.ranks) if r not in mine]:
@@ -196,6 +204,7 @@ def _late_wave(s: Script) -> None:
                 "curriculum.BadPhase: phase 3 has no weight",
                 "sentencepiece: OutOfVocabulary: id 128256",
             ],
+            slot="cause_at_the_end",
         ),
         root=True,
         late=end - at + 3,

@@ -43,6 +43,7 @@ def _sample(s: Script) -> None:
                 "pydantic_core._pydantic_core.ValidationError: 1 validation error for Sample\ntokens\n  "
                 "Field required [type=missing]",
             ],
+            slot="bad_sample_on_one_rank",
         ),
         frames=_DATA,
         root=True,
@@ -70,6 +71,7 @@ def _everywhere(s: Script) -> None:
             "triton.compiler.errors.CompilationError: at 12:8: incompatible types fp8e4nv and fp16",
             "hydra.errors.ConfigCompositionException: Could not override 'model.heads'",
         ],
+        slot="exception_everywhere",
     )
     for rank in range(s.world.ranks):
         s.exception(rank, error, after=s.rng.uniform(0, 2.5), root=True)
@@ -86,6 +88,7 @@ def _arguments(s: Script) -> None:
             "Error: No such option: --seq-lenght Did you mean --seq-length?",
             "absl.flags._exceptions.UnrecognizedFlagError: Unknown command line flag 'seq_lenght'",
         ],
+        slot="wrong_arguments",
     )
     for rank in range(s.world.ranks):
         s.rank(
@@ -117,6 +120,9 @@ def _shapes_differ(s: Script) -> None:
             "another rank sent a tensor of shape [256, 1024].",
             f"collective check: all_reduce #91: rank {a} brings f32[256,1024], rank {b} brings f32[512,1024]",
         ],
+        slot="shapes_differ",
+        one=a,
+        another=b,
     )
     for rank in range(s.world.ranks):
         s.exception(rank, text, after=s.rng.uniform(0, 1), root=True)
@@ -137,6 +143,8 @@ def _nan(s: Script) -> None:
             f"train.guard: objective became non-finite (nan) at update {last}, run stopped by policy",
             f"FloatingPointError: invalid value (nan) encountered in jit(train_step) at step {last}",
         ],
+        slot="loss_not_finite",
+        step=last,
     )
     if s.rng.random() < 0.5:
         for rank in range(s.world.ranks):
@@ -159,12 +167,15 @@ def _assert(s: Script) -> None:
     truth(s, "crash", "workload", rank=rank)
     s.rank(
         rank,
-        "\n".join(
-            f"../aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [{n},0,0], thread: "
-            f"[{n % 32},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
-            for n in range(4)
+        s.swap(
+            "\n".join(
+                f"../aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [{n},0,0], thread: "
+                f"[{n % 32},0,0] Assertion `srcIndex < srcSelectDimSize` failed."
+                for n in range(4)
+            ),
+            "device_side_assert",
         ),
-        roots=(0, 1, 2, 3),
+        roots=tuple(range(4)),
         raw=True,
     )
     s.exception(
@@ -178,6 +189,7 @@ def _assert(s: Script) -> None:
             [
                 "torch.AcceleratorError: hipErrorAssert: device-side assertion failed in a kernel launch"
             ],
+            slot="device_side_assert/error",
         ),
         after=0.4,
         root=True,
@@ -196,14 +208,17 @@ def _illegal_access(s: Script) -> None:
     if s.rng.random() < 0.7:
         s.kernel(
             node,
-            s.rng.choice(
-                (
-                    f"NVRM: Xid (PCI:{pci}): 31, pid={pid}, name=python, Ch 00000012, intr 00000000. MMU "
-                    "Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f1c_40000000. Fault is of type "
-                    "FAULT_PDE ACCESS_TYPE_VIRT_READ",
-                    f"NVRM: Xid (PCI:{pci}): 13, pid={pid}, name=python, Graphics SM Warp Exception on (GPC "
-                    "2, TPC 1, SM 0): Out Of Range Address",
-                )
+            s.swap(
+                s.rng.choice(
+                    (
+                        f"NVRM: Xid (PCI:{pci}): 31, pid={pid}, name=python, Ch 00000012, intr 00000000. MMU "
+                        "Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f1c_40000000. Fault is of type "
+                        "FAULT_PDE ACCESS_TYPE_VIRT_READ",
+                        f"NVRM: Xid (PCI:{pci}): 13, pid={pid}, name=python, Graphics SM Warp Exception on (GPC "
+                        "2, TPC 1, SM 0): Out Of Range Address",
+                    )
+                ),
+                "illegal_access/kernel",
             ),
             roots=(0,),
         )
@@ -218,6 +233,7 @@ def _illegal_access(s: Script) -> None:
                 "Triton Error [CUDA]: an illegal memory access was encountered",
                 "cutlass: kernel launch failed: cudaErrorIllegalAddress (700)",
             ],
+            slot="illegal_access",
         ),
         frames=(
             ("/workspace/train.py", 318, "<module>", "main(parse_args())"),
@@ -237,7 +253,10 @@ def _segfault(s: Script) -> None:
     if s.rng.random() < 0.5:
         s.kernel(
             node,
-            f"python[{pid}]: segfault at 0 ip 00007f2c1d0e sp 00007ffe1a error 4 in _tokenizer.so[7f2c1d+9000]",
+            s.swap(
+                f"python[{pid}]: segfault at 0 ip 00007f2c1d0e sp 00007ffe1a error 4 in _tokenizer.so[7f2c1d+9000]",
+                "segmentation_fault/kernel",
+            ),
             roots=(0,),
         )
     s.rank(
@@ -248,8 +267,13 @@ def _segfault(s: Script) -> None:
                 "*** SIGSEGV (@0x0) received by PID 4021 (TID 0x7f2c) from PID 0; stack trace: ***",
                 f"#  SIGSEGV (0xb) at pc=0x00007f2c1d0e, pid={pid}, tid={pid + 2}",
             ],
+            slot="segmentation_fault",
         )
-        + '\n\nThread 0x00007f2c (most recent call first):\n  File "/workspace/tokenizer.py", line 31 in encode',
+        + (
+            ""
+            if s.is_unseen
+            else '\n\nThread 0x00007f2c (most recent call first):\n  File "/workspace/tokenizer.py", line 31 in encode'
+        ),
         roots=(0,),
         raw=True,
         after=0.2,
@@ -267,15 +291,19 @@ def _chained(s: Script) -> None:
     first = s.say(
         ["KeyError: 'attention_mask'", "ValueError: could not convert string to float: 'n/a'"],
         ["msgspec.DecodeError: JSON is malformed: invalid character (byte 91)"],
+        slot="chained_exceptions",
     )
     s.exception(rank, first, frames=_DATA, root=True)
     s.rank(
         rank,
-        "\nThe above exception was the direct cause of the following exception:\n\n"
-        "Traceback (most recent call last):\n"
-        '  File "/workspace/train.py", line 318, in <module>\n'
-        "    main(parse_args())\n"
-        "RuntimeError: could not make a batch",
+        s.swap(
+            "\nThe above exception was the direct cause of the following exception:\n\n"
+            "Traceback (most recent call last):\n"
+            '  File "/workspace/train.py", line 318, in <module>\n'
+            "    main(parse_args())\n"
+            "RuntimeError: could not make a batch",
+            "chained_exceptions/outer",
+        ),
         after=0.01,
         roots=(-1,),
         raw=True,
@@ -304,6 +332,10 @@ def _branch(s: Script) -> None:
                     f"comm monitor: {op.lower().strip('_')} #733 on group world has not completed after 600 s "
                     f"(rank {rank})",
                 ],
+                slot="collectives_differ",
+                rank=rank,
+                op=op.lower().strip("_"),
+                half=half,
             ),
             after=600 + s.rng.uniform(0, 4),
             raw=True,
@@ -330,6 +362,7 @@ def _seen_late(s: Script) -> None:
                 "sampler.SamplerExhausted: no document is left for this rank",
                 "OverflowError: length of packed sequence exceeds int16",
             ],
+            slot="exception_written_late",
         ),
         root=True,
         late=700.0,

@@ -40,12 +40,14 @@ def hang(family: str, *culprits: int) -> Hang:
 
 def test_the_rank_named_first_is_scored_and_nobody_where_nobody_can_be() -> None:
     scores = bench._Pass()  # noqa: SLF001
-    scores.add("right", hang("a", 3, 4), verdict(3), has_dump=True, naive=3)
-    scores.add("wrong", hang("a", 3), verdict(5, 3), has_dump=False, naive=None)
-    scores.add("nobody", hang("all_started"), verdict(), has_dump=True, naive=None)
-    scores.add("somebody", hang("all_started"), verdict(1), has_dump=True, naive=2)
+    there, lost = bench._Left(True, False), bench._Left(False, True)  # noqa: SLF001, FBT003
+    scores.add("right", hang("a", 3, 4), verdict(3), there, naive=3)
+    scores.add("wrong", hang("a", 3), verdict(5, 3), lost, naive=None)
+    scores.add("nobody", hang("all_started"), verdict(), there, naive=None)
+    scores.add("somebody", hang("all_started"), verdict(1), there, naive=2)
     assert (scores.culprit.right, scores.culprit.total) == (2, 4)
     assert (scores.dumped.right, scores.dumped.total) == (2, 3)
+    assert (scores.knowable.right, scores.knowable.total, scores.guessed) == (2, 3, 0)
     assert scores.baseline.right == 2
     assert (scores.others_named, scores.nobody_named) == (["wrong"], ["somebody"])
     assert scores.families["a"] == {"right": 1, "of": 2}

@@ -9,8 +9,9 @@ import pytest
 from relume.benchmarks.episodes.bench import Answers, digest_of, result_of
 from relume.benchmarks.episodes.generate import find
 from relume.benchmarks.machine import Usage
-from relume.benchmarks.result import read, store
+from relume.benchmarks.result import BenchResult, read, store
 
+UNSEEN = ("time_limit-unseen-00", "node_lost-unseen-01")
 NAMES = ("node_lost-known-00", "bad_sample_on_one_rank-known-01", "time_limit-other-07")
 
 
@@ -31,8 +32,15 @@ def test_a_lost_node_is_found_by_us_and_in_its_file(answers: Answers) -> None:
     assert answer.root in label.roots
 
 
-def test_the_result_holds_halves_baselines_and_the_table(answers: Answers, tmp_path: Path) -> None:
-    result = result_of(answers, Usage(1.0, 1.0, 1), "episodes")
+@pytest.fixture(scope="module")
+def result(answers: Answers) -> BenchResult:
+    new = Answers(find(name) for name in UNSEEN)
+    return result_of(answers, new, Usage(1.0, 1.0, 1), "episodes")
+
+
+def test_the_result_holds_halves_baselines_and_the_table(
+    result: BenchResult, tmp_path: Path
+) -> None:
     assert set(result.bars) <= set(result.measures)
     assert {"known_forms_root_line", "held_out_forms_culprit_node"} <= set(result.measures)
     assert {"first_exception_wins_root_line", "last_error_wins_culprit_node"} <= set(
@@ -45,6 +53,19 @@ def test_the_result_holds_halves_baselines_and_the_table(answers: Answers, tmp_p
         "bad_sample_on_one_rank",
         "time_limit",
     }
+
+
+def test_unseen_forms_are_counted_apart(answers: Answers, result: BenchResult) -> None:
+    assert result.corpus["hash"] == answers.digest
+    assert result.corpus["unseen"] == len(UNSEEN)
+    wanted = {"culprit_node", "root_line", "kind", "domain", "named_where_nobody_is"}
+    wanted |= {"exclusions_on_workload", "exclusions_of_others"}
+    assert {f"unseen_{name}" for name in wanted} <= set(result.measures)
+    assert {name for name in result.bars if name.startswith("unseen")} == {
+        "unseen_exclusions_on_workload"
+    }
+    assert {row["forms"] for row in result.notes["unseen"]["stories"]} == {"unseen"}
+    assert "unseen" not in {row["forms"] for row in result.notes["stories"]}
 
 
 def test_a_changed_label_changes_the_digest() -> None:

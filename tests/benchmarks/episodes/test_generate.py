@@ -10,6 +10,7 @@ import pytest
 from relume.benchmarks.episodes import layout
 from relume.benchmarks.episodes.endings import OTHER_LAUNCHERS
 from relume.benchmarks.episodes.generate import PER_STORY, SEED, Episode, find, make
+from relume.benchmarks.episodes.label import Forms
 from relume.benchmarks.episodes.stories import STORIES
 from relume.benchmarks.episodes.systems import KNOWN_SYSTEM, OTHER_SYSTEM
 from relume.benchmarks.episodes.writers import CLOCKED, KNOWN_STYLES, OTHER_STYLES, PLAIN
@@ -22,7 +23,7 @@ STYLES = {style.name: style for style in (*KNOWN_STYLES, *OTHER_STYLES, PLAIN, C
 
 def test_there_are_enough_of_both_halves(made: list[Episode]) -> None:
     assert len(made) == len(STORIES) * PER_STORY >= 500
-    assert sum(episode.label.known_form for episode in made) * 2 == len(made)
+    assert sum(episode.label.forms is Forms.KNOWN for episode in made) * 2 == len(made)
     assert len({episode.label.episode for episode in made}) == len(made)
 
 
@@ -70,7 +71,7 @@ def test_known_forms_are_known_and_the_others_are_new_in_something(made: list[Ep
             "new words" in names or "new file names" in names or bool(names & UNKNOWN_LAUNCHERS)
         )
         is_new = is_new or not all(style.known for style in styles)
-        assert is_new is not episode.label.known_form, episode.label.episode
+        assert is_new is (episode.label.forms is Forms.OTHER), episode.label.episode
 
 
 def test_labels_speak_the_words_of_verdicts(made: list[Episode]) -> None:
@@ -134,9 +135,9 @@ def test_files_keep_the_time_when_they_were_collected(made: list[Episode], tmp_p
 def test_every_story_can_be_told_on_any_seed(story: object) -> None:
     told = next(one for one in STORIES if one is story)
     for seed in range(5):
-        for known in (True, False):
-            episode = make(told, 0, known=known, seed=seed)
-            assert episode.label.known_form is known
+        for forms in Forms:
+            episode = make(told, 0, forms, seed=seed)
+            assert episode.label.forms is forms
             assert episode.label.ranks >= 8
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from relume.benchmarks.episodes.label import Label
+from relume.benchmarks.episodes.label import Forms, Label
 from relume.benchmarks.episodes.scoring import Answer, by_story, culprit_is_right, score
 
 FAULT = Label(
     episode="gpu-known-00",
     story="gpu",
-    known_form=True,
+    forms=Forms.KNOWN,
     kinds=("crash",),
     domains=("hardware",),
     node="cn07",
@@ -82,7 +82,7 @@ def test_exclusions_of_others_and_on_workload_are_counted_apart() -> None:
 
 def test_the_worst_story_comes_first_and_wrong_exclusions_before_all() -> None:
     good = replace(FAULT, story="good")
-    bad = replace(FAULT, story="bad", known_form=False)
+    bad = replace(FAULT, story="bad", forms=Forms.OTHER)
     excluding = replace(MISTAKE, story="excluding")
     answer = Answer("cn07", 13, ("slurm-1.out", 9), "crash", "hardware")
     rows = by_story(

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from relume.benchmarks.episodes.label import Forms
 from relume.benchmarks.episodes.script import Record, Source
 from relume.benchmarks.episodes.systems import (
     KNOWN_SYSTEM,
@@ -13,6 +14,8 @@ from relume.benchmarks.episodes.systems import (
     SystemStyle,
     controller_line,
 )
+from relume.benchmarks.episodes.unseen.prefixes import UNSEEN_STYLES
+from relume.benchmarks.episodes.unseen.systems import UNSEEN_SYSTEM
 from relume.benchmarks.episodes.world import World, make_world
 from relume.benchmarks.episodes.writers import (
     CLOCKED,
@@ -26,7 +29,7 @@ from relume.ingest.forms import KERNEL, SLURMCTLD, form_of
 from relume.ingest.loglines import LineParser
 
 RANK = 13
-ALL = (*KNOWN_STYLES, *OTHER_STYLES, PLAIN, CLOCKED)
+ALL = (*KNOWN_STYLES, *OTHER_STYLES, *UNSEEN_STYLES, PLAIN, CLOCKED)
 
 
 def world() -> World:
@@ -72,7 +75,9 @@ def test_readers_know_the_known_kernel_logs(style: SystemStyle) -> None:
     assert form_of(f"{line}\n".encode() * 5) == KERNEL
 
 
-@pytest.mark.parametrize("style", [*KNOWN_SYSTEM, *OTHER_SYSTEM], ids=lambda style: style.name)
+@pytest.mark.parametrize(
+    "style", [*KNOWN_SYSTEM, *OTHER_SYSTEM, *UNSEEN_SYSTEM], ids=lambda style: style.name
+)
 def test_a_system_log_tells_its_node_by_its_lines_or_its_name(style: SystemStyle) -> None:
     made = world()
     line = style.write(made, record(), made.clock(60))
@@ -83,7 +88,9 @@ def test_readers_know_the_controllers_log() -> None:
     made = world()
     lines = [
         controller_line(
-            made, Record(t, Source.CONTROLLER, "", -1, f"_job_complete: JobId={t} done"), known=True
+            made,
+            Record(t, Source.CONTROLLER, "", -1, f"_job_complete: JobId={t} done"),
+            Forms.KNOWN,
         )
         for t in range(5)
     ]

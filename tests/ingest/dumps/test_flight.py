@@ -175,3 +175,10 @@ def test_what_a_file_states_of_itself() -> None:
 )
 def test_nonsense_is_passed_over(wrong: dict[str, Any]) -> None:
     assert decode(document([entry(1)]) | wrong).collectives == () or "pg_config" in wrong
+
+
+def test_the_first_of_a_ring_is_kept_to_show_that_what_is_open_is_all_there() -> None:
+    done = [entry(n) for n in range(1, 100)]
+    flight = decode(document([*done, entry(100, **OPEN)]))
+    assert (flight.collectives[0].sequence_number, flight.collectives[0].state) == (2, "completed")
+    assert len(flight.collectives) == KEPT_COMPLETE + 2

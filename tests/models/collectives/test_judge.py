@@ -45,7 +45,16 @@ def test_a_position_may_be_known_by_a_counter_only() -> None:
 
 
 def test_an_empty_ring_that_holds_everything_is_of_a_rank_that_called_nothing() -> None:
-    assert judged(at(0), at(1), at(3), dump(2, is_whole=True)).culprits == (2,)
+    first = [dump(rank, work(1, "started")) for rank in (0, 1, 3)]
+    assert judged(*first, dump(2, is_whole=True)).culprits == (2,)
+
+
+def test_an_empty_ring_is_from_before_the_hang_when_others_are_through_with_what_its_rank_called() -> (
+    None
+):
+    """They could not be through with numbers 1 to 6 without rank 2, which shows none of them."""
+    found = judged(at(0), at(1), at(3), dump(2, is_whole=True))
+    assert (found.pattern, found.culprits, found.suspects) == (Pattern.NO_DUMP, (), (2,))
 
 
 def test_rings_may_hold_different_works() -> None:
@@ -138,6 +147,39 @@ def test_a_kernel_that_never_started_is_named() -> None:
     assert (found.pattern, found.culprits) == (Pattern.NOT_STARTED, (2,))
 
 
+def test_what_never_started_first_on_a_rank_is_its_own_fault_though_its_peer_left_no_dump() -> None:
+    pairs = group((2, 3), "p")
+    held = dump(
+        2,
+        *(work(n, "completed", started_time=START) for n in range(1, 7)),
+        work(4, "scheduled", group="p"),
+        work(7),
+        groups=[group(FOUR), pairs],
+    )
+    found = judged(at(0), at(1), held)
+    assert (found.pattern, found.culprits) == (Pattern.NOT_STARTED, (2,))
+
+
+def test_a_ring_that_lost_what_its_rank_waits_for_shows_no_dead_network() -> None:
+    """All came to number 7, but what rank 2 still holds begins in the middle of what is open."""
+    cut = dump(2, work(7), work(8))
+    found = judged(*(dump(rank, *DONE, work(7)) for rank in (0, 1, 3)), cut)
+    assert (found.pattern, found.culprits) == (Pattern.ALL_STARTED, ())
+    assert "no longer hold" in found.why[0]
+    whole = dump(2, work(7), work(8), is_whole=True)
+    told = judged(*(dump(rank, *DONE, work(7)) for rank in (0, 1, 3)), whole)
+    assert "no longer hold" not in told.why[0]
+
+
+def test_dumps_of_what_is_active_only_have_lost_nothing() -> None:
+    """A recorder can leave out what is complete: its counters alone tell who is through."""
+    counted = group(FOUR, last_enqueued=7, last_completed=7)
+    through = [dump(rank, groups=[counted]) for rank in (0, 1, 3)]
+    waiting = dump(2, work(7), groups=[group(FOUR, last_enqueued=7, last_completed=6)])
+    found = judged(*through, waiting)
+    assert (found.pattern, found.culprits) == (Pattern.LEFT_BEHIND, (2,))
+
+
 def test_all_started_names_nobody() -> None:
     found = judged(*(at(rank) for rank in FOUR))
     assert (found.pattern, found.culprits, found.suspects) == (Pattern.ALL_STARTED, (), ())
@@ -166,9 +208,42 @@ def test_all_ranks_of_a_node_without_a_dump_are_the_node() -> None:
     assert judged(*there).culprits == (4, 5, 6, 7)
 
 
+def test_all_ranks_of_a_node_are_told_from_dumps_lost_one_by_one() -> None:
+    world = [group(range(32))]
+    lost = {*range(8, 16), 3, 20}
+    there = [dump(r, *DONE, work(7, "started"), groups=world) for r in range(32) if r not in lost]
+    assert judged(*there).culprits == tuple(range(8, 16))
+    half = [dump(r, *DONE, work(7, "started"), groups=world) for r in range(32) if r % 16 < 9]
+    assert judged(*half).culprits == ()
+
+
+def test_of_several_that_are_each_waited_for_alone_none_is_named() -> None:
+    """Pairs (0, 1), (2, 3): 0 waits for 1 and 2 for 3, and any of the two may hold up everybody."""
+
+    def of(rank: int, *works: Any) -> RankDump:
+        own = group((rank, rank + 1), f"t{rank}", description="TP")
+        return dump(rank, *works, groups=[group(range(8)), own])
+
+    waiting = [of(rank, work(3, "started", group=f"t{rank}")) for rank in (0, 2)]
+    through = [of(rank, *DONE, work(7, "started")) for rank in (4, 6)]
+    found = judged(*waiting, *through)
+    assert (found.pattern, found.culprits, found.suspects) == (Pattern.NO_DUMP, (), (1, 3))
+    one = judged(waiting[0], *through)
+    assert (one.pattern, one.culprits) == (Pattern.NO_DUMP, ())  # too few dumps to name by absence
+
+
 def test_missing_dumps_do_not_hide_who_is_there_and_did_not_come() -> None:
     assert judged(at(0), dump(2, *DONE), at(3)).culprits == (2,)
     assert judged(at(0), at(1, operation="nccl:broadcast"), at(3)).culprits == (1,)
+
+
+def test_a_dump_from_before_the_hang_counts_as_missing_and_names_nobody() -> None:
+    """Rank 2 stood at number 3 when its dump was written; others are through with 6, so it came."""
+    early = dump(2, work(1, "completed"), work(2, "completed"), work(3, "started"))
+    found = judged(at(0), at(1), early, at(3))
+    assert (found.pattern, found.culprits, found.suspects) == (Pattern.NO_DUMP, (), (2,))
+    absent = judged(at(0), dump(1, *DONE), early, at(3))
+    assert (absent.pattern, absent.culprits) == (Pattern.NEVER_JOINED, (1,))
 
 
 def test_few_dumps_name_nobody_for_being_missing() -> None:
@@ -245,6 +320,24 @@ def test_who_came_long_after_the_others_is_named_with_clocks_compared() -> None:
     assert (alike.pattern, alike.culprits) == (Pattern.ALL_STARTED, ())
 
 
+def test_who_is_late_every_time_does_not_hide_that_it_is_late_now() -> None:
+    def on(rank: int, late: int) -> RankDump:
+        usual = [
+            work(
+                n,
+                "completed",
+                enqueued_time=START + n * 60 * SECOND + late,
+                completed_time=START + n * 60 * SECOND + 30 * SECOND,
+            )
+            for n in range(1, 7)
+        ]
+        called = START + 7 * 60 * SECOND + late
+        return dump(rank, *usual, work(7, "started", enqueued_time=called))
+
+    found = judged(on(0, 0), on(1, 2000), on(2, 20 * SECOND), on(3, 1000))
+    assert (found.pattern, found.culprits) == (Pattern.LATE, (2,))
+
+
 def test_gloo_gives_a_work_up_and_calls_it_over() -> None:
     def gloo(rank: int, last: int) -> RankDump:
         works = [work(n, "completed", operation="gloo:all_reduce") for n in range(1, last + 1)]
@@ -275,3 +368,14 @@ def test_groups_of_one_name_are_told_apart_by_their_ranks() -> None:
 def test_the_order_of_the_dumps_does_not_matter() -> None:
     dumps = [at(0), at(1, operation="nccl:broadcast"), at(2), dump(3, *DONE)]
     assert len({judge(order) for order in itertools.permutations(dumps)}) == 1
+
+
+def test_a_place_in_a_group_that_names_no_ranks_is_no_rank_but_in_that_of_everybody() -> None:
+    def sends(description: str) -> CollectiveFinding | None:
+        unnamed = group([], description=description)
+        return judge([dump(rank, pair(1, f"send {rank}->2"), groups=[unnamed]) for rank in (0, 1)])
+
+    assert sends("x") is None
+    everybody = sends("default_pg")
+    assert everybody is not None
+    assert everybody.culprits == (2,)
