@@ -15,7 +15,7 @@ from relume.cli import app
 SHOWN = re.compile(r"```console\n\$ relume diagnose (?P<path>\S+)\n(?P<output>.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/unknown.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/unknown.md", "docs/speed.md"])
 def test_the_tables_are_those_of_the_stored_results(repository: Path, page: str) -> None:
     text = (repository / page).read_text()
     assert update(text, repository / "benchmarks" / "results") == text
