@@ -67,8 +67,9 @@ class Run:
     @property
     def timed(self) -> Flags:
         """Which lines have a clock."""
-        flags: Flags = np.array([wording.is_timed for wording in self.wordings])[self.which]
-        return flags
+        timed = [wording.is_timed for wording in self.wordings]
+        flags: Flags = np.full(len(self), timed[0])
+        return flags if len(set(timed)) == 1 else np.array(timed)[self.which]
 
     def wording(self, at: int) -> Wording:
         """Return the wording of one line."""

@@ -143,10 +143,10 @@ class Series:
 
     def _closing(self, run: Run, ahead: Integers) -> list[int]:
         """Return the lines that close a stretch long enough to be measured."""
-        which, anchor = run.which[ahead], self._anchor
-        rounded = np.array([is_rounded(wording) for wording in run.wordings])[which]
-        if anchor is None or not rounded.any():
+        anchor, is_short_of = self._anchor, [is_rounded(wording) for wording in run.wordings]
+        if anchor is None or not any(is_short_of):
             return list[int](ahead.tolist())
+        rounded = np.array(is_short_of)[run.which[ahead]]
         closing, elapsed = list[int](), anchor.elapsed
         lines = zip(ahead.tolist(), run.elapsed[ahead].tolist(), rounded.tolist(), strict=True)
         for at, seconds, is_short in lines:

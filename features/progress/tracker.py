@@ -208,15 +208,20 @@ class ProgressTracker(Clocked):
     def _add_steady(self, run: Run, advanced: Flags) -> int:
         """Take the lines before the first that needs a look of its own; return how many."""
         followed = {index: self._steady(run, index) for index in np.unique(run.which).tolist()}
-        stops = np.isin(run.which, [index for index, key in followed.items() if key is None])
+        stops = np.zeros(len(run), np.bool_)
+        if unsteady := [index for index, key in followed.items() if key is None]:
+            stops |= np.isin(run.which, unsteady)
         stops |= _is_start_or_end(run)
         for index in followed:
-            at = np.flatnonzero(run.which == index)
-            stops[at] |= self.numerics.skips(run.wordings[index].point, run.steps[at])
+            if run.wordings[index].point.skipped_total:
+                at = np.flatnonzero(run.which == index)
+                stops[at] |= self.numerics.skips(run.wordings[index].point, run.steps[at])
         lines: dict[_Key, Integers] = {}
         for key in {key for key in followed.values() if key in self._series}:
             owned = [index for index, other in followed.items() if other == key]
-            at = lines[key] = np.flatnonzero(np.isin(run.which, owned))
+            is_all = len(owned) == len(followed)
+            at = np.arange(len(run)) if is_all else np.flatnonzero(np.isin(run.which, owned))
+            lines[key] = at
             order = self._series[key].compare(run.steps[at])
             advanced[at] = order > 0
             stops[at] |= order < 0
@@ -269,6 +274,8 @@ def _key(point: ProgressPoint, file: str, rank: int | None) -> _Key:
 
 def _is_start_or_end(run: Run) -> Flags:
     """Whether a bar stands at zero or is full."""
+    if not any(wording.point.is_bar for wording in run.wordings):
+        return np.zeros(len(run), np.bool_)
     totals = [w.point.total if w.point.is_bar else None for w in run.wordings]
     ends = np.array([-1 if total is None else total for total in totals])[run.which]
     is_bar = np.array([wording.point.is_bar for wording in run.wordings])[run.which]

@@ -27,14 +27,17 @@ BEFORE_CHARACTERS = 150
 """... around the word rank."""
 RANK_PATTERNS: tuple[str, ...] = (
     r"n[rR]anks \d+ (?:cudaDev|nNodes|busId) ?\d",
-    r"Rank {1,8}\d+ .{0,24}Pid {1,8}\d+ on ",
+    r"\d {1,8}Pid {1,8}\d{1,10} on ",
     r"NCCL INFO (?:Bootstrap|NET/Socket) ?: Using ",
     r"global_ranks=\[",
     r"global_world_sizes=\[",
     r"global_rank_mapping=",
     r"(?i)local[_ ]rank['\x22]?[ \t]{0,4}[=:]?[ \t]{0,4}['\x22]?\d",
     r"GLOBAL_RANK['\x22]?[ \t]{0,4}[=:]",
-    r"(?i)\brank[ =:]{1,3}\d{1,7}(?:/\d{1,7}| of \d{1,7})?[,;)]? {1,4}(?:\w{1,12} ){0,2}on [a-z]",
+    (
+        r"\b(?:[Rr]ank|RANK)[ =:]{1,3}\d{1,7}(?:/\d{1,7}| of \d{1,7})?[,;)]? {1,4}"
+        r"(?:\w{1,12} ){0,2}[oO][nN] [A-Za-z]"
+    ),
     r"SLURM_(?:PROCID|LOCALID|NODEID|NTASKS|NPROCS|DISTRIBUTION)['\x22]?[ \t]{0,4}[=:]",
     r"SLURM_(?:STEP_)?TASKS_PER_NODE['\x22]?[ \t]{0,4}[=:]",
     r"NODELIST['\x22]?[ \t]{0,4}[=:]",

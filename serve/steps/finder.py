@@ -44,6 +44,7 @@ class Steps:
     wordings: Sequence[Wording]
     block: Block
     taken: int = 0
+    _lines: Integers | None = None
 
     def before(self, offset: int) -> Run | None:
         """Return the lines of known forms before `offset` that weren't taken yet, null for none."""
@@ -63,10 +64,16 @@ class Steps:
             self.numbers.times[part],
             self.numbers.elapsed[part],
             self.numbers.losses[part],
-            self.block.lines_at(self.starts[part]),
+            self._all_lines()[part],
             lambda at: self.text(begin + at),
             lambda at: (int(self.starts[begin + at]), int(self.ends[begin + at])),
         )
+
+    def _all_lines(self) -> Integers:
+        """Return the physical line of each, found at once: mixed blocks have many runs."""
+        if self._lines is None:
+            self._lines = self.block.lines_at(self.starts)
+        return self._lines
 
     def text(self, at: int) -> bytes:
         """Return one line of a known form."""
