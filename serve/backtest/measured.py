@@ -78,7 +78,7 @@ class LakeMetrics:
     index: LakeIndex
     entries: Sequence[AttemptEntry]
     _names: dict[str, list[str]] = field(init=False)
-    _stays: defaultdict[str, list[tuple[str, int, int]]] = field(init=False)
+    _stays: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = field(init=False)
     _clusters: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,8 @@ class LakeMetrics:
             if entry.start is not None:
                 end = _FOREVER if entry.end is None else entry.end
                 for node in entry.nodes:
-                    self._stays[short_name(node)].append((entry.attempt, entry.start, end))
+                    place = entry.job_key.cluster, short_name(node)
+                    self._stays[place].append((entry.attempt, entry.start, end))
 
     def of(self, entries: Sequence[AttemptEntry]) -> SamplesFrom | None:
         """Return what reads the samples of the attempts of a unit; null where there can be none."""
@@ -100,16 +101,16 @@ class LakeMetrics:
         named = {name: node for short, node in nodes.items() for name in self._names.get(short, ())}
         if not named:
             return None
-        own = {entry.attempt for entry in entries}
+        own, cluster = {entry.attempt for entry in entries}, entries[0].job_key.cluster
         others = {
             node: _Times.of(
-                (start, end) for name, start, end in self._stays[short] if name not in own
+                (start, end) for name, start, end in self._stays[cluster, short] if name not in own
             )
             for short, node in nodes.items()
         }
         ends = [entry.end for entry in entries]
         end = _FOREVER if None in ends else max(one for one in ends if one is not None)
-        return partial(self._read, named, others, entries[0].job_key.cluster, end)
+        return partial(self._read, named, others, cluster, end)
 
     def _read(
         self,
