@@ -32,8 +32,10 @@ def measured(
         now = at(second)
         sent, cpu = sent + now["nic"] * SCRAPE, cpu + now["cpu"] * SCRAPE
         for node in nodes:
-            values = [("nic_sent_bytes_total", sent, None, "mlx5_0/1")]
-            values.append(("node_cpu_seconds_total", cpu, None, None))
+            values: list[tuple[str, float, str | None, str | None]] = [
+                ("nic_sent_bytes_total", sent, None, "mlx5_0/1"),
+                ("node_cpu_seconds_total", cpu, None, None),
+            ]
             for gpu in GPUS:
                 values.append(("gpu_utilisation_ratio", now["util"], gpu, None))
                 values.append(("gpu_power_watts", now["watts"], gpu, None))

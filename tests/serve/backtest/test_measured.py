@@ -56,7 +56,8 @@ def replayed(
     with LakeWriter(folder / "lake") as lake:
         assert not import_units(lake, units_of([folder])).refused
         # As they come from Prometheus: one query after the other, not in order of time.
-        lake.append(sorted(samples, key=lambda one: one.metric))
+        by_query = sorted(samples, key=lambda one: one.metric)
+        lake.append(by_query)
         lake.commit()
     found: dict[str, list[Advice]] = {}
     for unit in lake_units(LakeReader(folder / "lake")):
