@@ -13,12 +13,12 @@ from typing import TypeAlias
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.dataset import AttemptEntry
 from relume.events import Sample
-from relume.features.metrics.stall import METRICS
 from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.index import LakeIndex
 from relume.ingest.lake.segments import TABLES
 from relume.ingest.lake.sql import connect
+from relume.serve.live.measured import METRICS
 
 SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample]]
 """Reads samples from a time on (UTC microseconds), in the order of their times."""

@@ -1,4 +1,4 @@
-"""The metrics of one attempt's nodes as a second signal: what they say of a silence.
+"""The metrics of one attempt's nodes: what they say of a silence, and of nodes of a slow job.
 
 It depends on the samples and steps alone, not on when it was asked: so a replay whose ticks are far
 apart hears the same as a live run.
@@ -9,13 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from relume.features.metrics.job import JobMetrics
+from relume.features.metrics.peers import METRICS as OF_PEERS
+from relume.features.metrics.recent import RecentMetrics
 from relume.features.metrics.stall import GPU
+from relume.features.metrics.stall import METRICS as OF_STALLS
 from relume.models.hang.signs import FRESH_MICROS, Sign
+from relume.models.straggler.conditions import LINK_METRICS, conditions_of
 from relume.verdict import Health
 
 if TYPE_CHECKING:
-    from relume.events import Sample
+    from collections.abc import Collection, Mapping
 
+    from relume.events import Sample
+    from relume.models.straggler.evidence import Condition
+
+_OF_NODES: Final = OF_PEERS | LINK_METRICS
+METRICS: Final = OF_STALLS | _OF_NODES
+"""What is listened to; others needn't be read."""
 SOURCE: Final = "node_metrics"
 """Name of the source. One for all: what a GPU, its NIC and its CPU say isn't independent."""
 AHEAD_MICROS: Final = 15_000_000
@@ -26,13 +36,14 @@ which the rest waits. One in five may be missing, since a node that died isn't m
 
 
 class Measured:
-    """What was measured on the nodes of one attempt. Bounded as `JobMetrics` is.
+    """What was measured on the nodes of one attempt. Bounded: `JobMetrics` and `RecentMetrics`.
 
     Samples of other nodes, and of nodes that others use too, must not come in.
     """
 
     def __init__(self) -> None:
         self._job = JobMetrics()
+        self._recent = RecentMetrics(_OF_NODES)
         self._newest = self._said_at = 0
         self._has_news = False
 
@@ -41,6 +52,7 @@ class Measured:
         time = sample.event_time
         if time is None or not -FRESH_MICROS <= time - now <= AHEAD_MICROS:
             return
+        self._recent.take(sample)
         if sample.metric in self._job.metrics:
             self._job.take(sample)
             self._newest, self._has_news = max(self._newest, time), True
@@ -71,6 +83,14 @@ class Measured:
             event_time=self._said_at,
             reason=reason,
         )
+
+    def conditions(self, nodes: Collection[str], since: int, now: int) -> Mapping[str, Condition]:
+        """Return what nodes are like since then, each against the others.
+
+        Those of which nothing was measured lately are left out. Thousands take a second.
+        """
+        window = self._recent.window(since, now - FRESH_MICROS)
+        return conditions_of(window, nodes) if window else {}
 
     def _measured_nodes(self, since: int, *, of_gpus: bool) -> int:
         """On how many nodes something was measured since then, and lately."""

@@ -169,6 +169,7 @@ class AttemptWatch:
             analysis,
             self._settings.straggler,
             suspicions=self._settings.suspects_stragglers,
+            conditions=lambda since, now: self._measured.conditions(self.nodes, since, now),
         )
         self._started_at: int | None = None
         self._seen_steps = 0
@@ -319,7 +320,7 @@ class AttemptWatch:
 
     def _observe_pace(self, verdict: Verdict, event_time: int) -> Advice | None:
         """Say that the job became slow; nothing is done about it while it runs."""
-        slow = None if self._is_ended() else self._pace.finding(verdict)
+        slow = None if self._is_ended() else self._pace.finding(verdict, event_time)
         if slow is None:
             return None
         self.verdict = slow

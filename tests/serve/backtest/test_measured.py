@@ -24,7 +24,7 @@ from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.backtest.lakes import lake_units
-from relume.serve.backtest.replay import replay_unit, ticked
+from relume.serve.backtest.replay import Finding, replay_unit, ticked
 from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.units import dataset_units
 from relume.serve.live.judge import Judge
@@ -48,10 +48,10 @@ def scraped(doing: dict[str, float] = WAITING, **changes: Any) -> list[Sample]:
     return list(measured(NODES, at=lambda t: WORKING if t <= STEPS else doing, **at))
 
 
-def replayed(
+def findings(
     folder: Path, entries: Iterable[AttemptEntry], samples: Iterable[Sample] = ()
-) -> dict[str, list[Advice]]:
-    """What is advised in a backtest of a lake of a data set and of samples, by attempt."""
+) -> dict[str, list[Finding]]:
+    """What comes of a backtest of a lake of a data set and of samples, by attempt."""
     recorded(folder, *entries)
     with LakeWriter(folder / "lake") as lake:
         assert not import_units(lake, units_of([folder])).refused
@@ -59,11 +59,19 @@ def replayed(
         by_query = sorted(samples, key=lambda one: one.metric)
         lake.append(by_query)
         lake.commit()
-    found: dict[str, list[Advice]] = {}
+    found: dict[str, list[Finding]] = {}
     for unit in lake_units(LakeReader(folder / "lake")):
         results = replay_unit(unit, judging().analyzer, judging().settings, "UTC")
-        found |= {name: [one.advice for one in result.findings] for name, result in results.items()}
+        found |= {name: result.findings for name, result in results.items()}
     return found
+
+
+def replayed(
+    folder: Path, entries: Iterable[AttemptEntry], samples: Iterable[Sample] = ()
+) -> dict[str, list[Advice]]:
+    """What is advised."""
+    found = findings(folder, entries, samples)
+    return {name: [one.advice for one in known] for name, known in found.items()}
 
 
 def hangs(found: dict[str, list[Advice]]) -> dict[str, int]:
@@ -122,6 +130,44 @@ def test_while_a_job_of_another_run_is_on_a_node_it_says_nothing(
     other = hung(tmp_path, 8, nodes=NODES[:1], **times)
     found = hangs(replayed(tmp_path, [hung(tmp_path), other], scraped()))
     assert ("7" in found) == is_alone
+
+
+def test_a_hot_node_of_a_slow_job_is_found_in_a_lake(tmp_path: Path) -> None:
+    """Steps of 5 s, which take a fifth longer from step 1,100 on."""
+    nodes, lines, second = ("gpu-a01", "gpu-a02", "gpu-a03"), [], 0.0
+    for step in range(1140):
+        milliseconds = (6000 if step >= 1100 else 5000) + 13 * (step * 7 % 11)
+        second += milliseconds / 1000
+        lines.append(f"[{clock(second)}] iter {step}: loss 3.9, time {milliseconds}.00ms")
+    log, end = logged(tmp_path, "7.out", lines), START + int(second) * SECOND
+    slow = entry(files=(log,), state="CANCELLED", nodes=nodes, start=START, end=end)
+    clocks = [
+        Sample(
+            source="prometheus",
+            cluster="lab",
+            event_time=time * SECOND,
+            metric=metric,
+            value=value,
+            node=node,
+            gpu=str(gpu),
+        )
+        for time in range(START // SECOND + 5000, end // SECOND, 15)
+        for node in nodes
+        for gpu in range(4)
+        for metric, value in (
+            ("gpu_sm_clock_hertz", 1.2e9 if node == "gpu-a02" else 1.98e9),
+            ("gpu_throttle_reasons_bits", 64.0 if node == "gpu-a02" else 0.0),
+        )
+    ]
+    for name, samples, cause in (("with", clocks, "thermal"), ("none", [], "sustained_slowdown")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "7.out").write_bytes((tmp_path / "7.out").read_bytes())
+        [[found]] = findings(folder, [slow], samples).values()
+        assert (found.advice.kind, found.advice.cause) == (Kind.STRAGGLER, cause)
+        assert found.verdict is not None
+        assert found.verdict.culprit.node == ("gpu-a02" if samples else None)
+        assert ("1.2e+09 against 1.98e+09 of 8 peers" in found.verdict.why[-1]) == bool(samples)
 
 
 class Eager(Judge):

@@ -98,3 +98,41 @@ def test_a_sign_is_as_old_as_the_oldest_value_that_it_rests_on() -> None:
     sign = asked(late)
     assert sign is not None
     assert sign.event_time == last - 4 * SCRAPE * SECOND
+
+
+def clocked(hertz: dict[str, float], until: int = 100) -> Measured:
+    one = Measured()
+    for second in range(0, until, SCRAPE):
+        for node in ("n1", "n2", "n3", "n4", "n5"):
+            sample = Sample(
+                source="x",
+                metric="gpu_sm_clock_hertz",
+                value=hertz.get(node, 1.98e9),
+                node=node,
+                gpu="0",
+                event_time=second * SECOND,
+            )
+            one.take(sample, second * SECOND)
+    return one
+
+
+def test_a_node_is_compared_with_the_others_of_the_job() -> None:
+    slow = clocked({"n2": 1.1e9, "n5": 0.9e9})
+    found = slow.conditions(("n1", "n2", "n3", "n4"), 0, 100 * SECOND)
+    assert {node: one.health for node, one in found.items()} == {
+        "n1": Health.HEALTHY,
+        "n2": Health.UNHEALTHY,
+        "n3": Health.HEALTHY,
+        "n4": Health.HEALTHY,
+    }
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "is_known"),
+    [(0, 209, True), (0, 211, False), (50, 100, True), (91, 100, False)],
+)
+def test_of_stale_values_and_of_those_before_a_slowdown_no_node_is_told(
+    since: int, now: int, *, is_known: bool
+) -> None:
+    found = clocked({}).conditions(("n1", "n2", "n3", "n4"), since * SECOND, now * SECOND)
+    assert (found != {}) == is_known
