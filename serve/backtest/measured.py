@@ -30,7 +30,7 @@ _COLUMNS = ("node", "gpu", "device", "metric", "value", "cluster", "attempt")
 _QUERY = f"""
 SELECT epoch_us(event_time), {", ".join(_COLUMNS)} FROM sample
 WHERE event_time BETWEEN make_timestamptz($begin) AND make_timestamptz($end)
-AND list_contains($nodes, node) AND list_contains($metrics, metric)
+AND node IN (SELECT unnest($nodes)) AND metric IN (SELECT unnest($metrics))
 ORDER BY event_time, {", ".join(_COLUMNS)}
 """  # noqa: S608 - names of ours
 
