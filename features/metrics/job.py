@@ -8,14 +8,15 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from relume.features.metrics.counters import Counter
-from relume.features.metrics.points import Series, is_counter, series_of
+from relume.features.metrics.points import Answer, Series, is_counter, series_of
 from relume.features.metrics.stall import METRICS, StallSettings, stalled_signal
+from relume.verdict import Health
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from relume.events import Sample
-    from relume.features.metrics.points import Answer, Window
+    from relume.features.metrics.points import Window
 
 MAX_SERIES = 50_000
 """Series of one job that are looked at: three a GPU for 2,000 nodes with 8 GPUs."""
@@ -33,12 +34,13 @@ class _Held:
     usual: float = 0.0
     count: int = 0
 
-    def settle(self, until: int) -> None:
-        """Make values up to `until` part of what is usual."""
-        while self.recent and self.recent[0][0] <= until:
-            _, value = self.recent.popleft()
-            self.count += 1
-            self.usual += max(1 / self.count, _MEMORY) * (value - self.usual)
+    def settle(self, first: int | None, until: int | None) -> None:
+        """Make values up to `until` part of what is usual, but for those up to `first`."""
+        while until is not None and self.recent and self.recent[0][0] <= until:
+            time, value = self.recent.popleft()
+            if first is None or time > first:
+                self.count += 1
+                self.usual += max(1 / self.count, _MEMORY) * (value - self.usual)
 
 
 @dataclass(slots=True)
@@ -54,8 +56,8 @@ class JobMetrics:
         When a value means standing still.
     metrics
         Which metrics are kept; those that `stalled_signal` looks at, unless told otherwise.
-    last_progress
-        UTC microseconds; null before the first.
+    first_progress, last_progress
+        UTC microseconds; null before the first. What was measured up to the first is no work yet.
     left_out
         Samples of series beyond the bound.
 
@@ -63,6 +65,7 @@ class JobMetrics:
     --------
     >>> from relume.events import Sample
     >>> second, job = 1_000_000, JobMetrics()
+    >>> job.progressed(5 * second)
     >>> for at, watts in ((10, 600.0), (20, 610.0), (40, 100.0), (50, 99.0)):
     ...     power = Sample(
     ...         source="dcgm",
@@ -81,6 +84,7 @@ class JobMetrics:
 
     settings: StallSettings = field(default_factory=StallSettings)
     metrics: Collection[str] = METRICS
+    first_progress: int | None = None
     last_progress: int | None = None
     left_out: int = 0
     _held: dict[Series, _Held] = field(default_factory=dict)
@@ -103,30 +107,48 @@ class JobMetrics:
                 self._counters.last.pop(series, None)
                 return
             held = self._held[series] = _Held()
+        held.settle(self.first_progress, self.last_progress)
         _insert(held.recent, (sample.event_time, value))
 
     def progressed(self, event_time: int) -> None:
-        """Take that the job advanced by then: what was measured up to it is usual."""
+        """Take that the job advanced by then: what was measured up to it is usual. Costs nothing.
+
+        A job may make many steps between two values: they are put away when they are looked at.
+        """
         if self.last_progress is not None and event_time <= self.last_progress:
             return
+        if self.first_progress is None:
+            self.first_progress = event_time
         self.last_progress = event_time
-        for held in self._held.values():
-            held.settle(event_time)
 
     def window(self) -> Window:
         """Return what came since the last progress, counters as rates."""
+        self._settle()
         return {series: tuple(held.recent) for series, held in self._held.items()}
 
     def usual(self) -> dict[Series, float]:
         """Return what is usual, of series that were seen while the job advanced."""
+        self._settle()
         return {series: held.usual for series, held in self._held.items() if held.count}
 
-    def stalled(self, event_time: int) -> Answer:
-        """Say whether the job stands still, as `stalled_signal` does; unknown before progress."""
-        since = 0 if self.last_progress is None else self.last_progress
+    def stalled(self, event_time: int, since: int | None = None) -> Answer:
+        """Say whether the job stands still, as `stalled_signal` does; unknown before progress.
+
+        Where nobody looked for a while, `since` is later than the last progress.
+        """
+        if self.last_progress is None:
+            return Answer(Health.UNKNOWN, "no step yet: nobody knows what is usual", {})
         return stalled_signal(
-            self.window(), self.usual(), since=since, now=event_time, settings=self.settings
+            self.window(),
+            self.usual(),
+            since=max(self.last_progress, since or 0),
+            now=event_time,
+            settings=self.settings,
         )
+
+    def _settle(self) -> None:
+        for held in self._held.values():
+            held.settle(self.first_progress, self.last_progress)
 
 
 def _insert(recent: deque[tuple[int, float]], point: tuple[int, float]) -> None:

@@ -26,6 +26,8 @@ HARDWARE_THROTTLE = 0x08 | 0x40 | 0x80
 _TO_SIGMA = 1.4826
 """A median absolute deviation of normal noise times this is its standard deviation."""
 
+MAX_PEERS = 64
+"""Nodes that a node is compared with where very many are looked at."""
 _MAX_BITS = 2**53
 """Beyond it a float is no exact set of bits."""
 
@@ -180,22 +182,83 @@ def against_peers(
     ('unhealthy', 'healthy')
     """
     s = settings or PeerSettings()
+    return _against(_numbers(window, s), node, peers, s)
+
+
+def all_against_peers(
+    window: Window, nodes: Collection[str], *, settings: PeerSettings | None = None
+) -> dict[str, Answer]:
+    """Return what `against_peers` says of each of `nodes`, which are all peers.
+
+    Of more than `MAX_PEERS` nodes each is compared with so many, evenly chosen among their names:
+    thousands then take a second.
+
+    >>> from relume.features.metrics.points import Series
+    >>> clocks = {f"n{k}": 1.98e9 for k in range(100)} | {"n7": 1.2e9}
+    >>> window = {Series(CLOCK, n, "0"): [(t, hz) for t in range(3)] for n, hz in clocks.items()}
+    >>> found = all_against_peers(window, clocks)
+    >>> [node for node, answer in found.items() if answer.health is Health.UNHEALTHY]
+    ['n7']
+    """
+    s, ordered = settings or PeerSettings(), sorted(set(nodes))
+    some = min(MAX_PEERS, len(ordered))
+    peers = {ordered[k * len(ordered) // some] for k in range(some)}
+    by_node: dict[str, dict[str | None, dict[Gpu, float]]] = {}
+    for name, of_gpus in _numbers(window, s).items():
+        places = by_node.setdefault(name, {})
+        for gpu, number in of_gpus.items():
+            places.setdefault(gpu[0], {})[gpu] = number
+    found = {}
+    for node in nodes:
+        near = {
+            name: {gpu: x for one in {node, *peers} for gpu, x in places.get(one, {}).items()}
+            for name, places in by_node.items()
+        }
+        found[node] = _against(near, node, peers, s)
+    return found
+
+
+def _numbers(window: Window, s: PeerSettings) -> dict[str, dict[Gpu, float]]:
+    """What is compared of each GPU, by the name of the signal."""
+    return {
+        "clock": _each(window, CLOCK, median, s),
+        "power": _each(window, POWER, median, s),
+        "throttle": _each(window, THROTTLE, _throttled_share, s),
+    }
+
+
+def _against(
+    numbers: Mapping[str, Mapping[Gpu, float]],
+    node: str,
+    peers: Collection[str] | None,
+    s: PeerSettings,
+) -> Answer:
     judged = {}
-    for name, metric in (("clock", CLOCK), ("power", POWER)):
-        middles = _each(window, metric, median, s)
+    for name in ("clock", "power"):
         judged[name] = _worst(
-            _measured(value, _yardstick(others), Worse.LOWER, s)
-            for value, others in _split(middles, node, peers)
+            _measured(value, yardstick, Worse.LOWER, s)
+            for value, yardstick in _yardsticks(numbers[name], node, peers)
         )
-    shares = _each(window, THROTTLE, _throttled_share, s)
     judged["throttle"] = _worst(
-        _throttled(share, others, s) for share, others in _split(shares, node, peers)
+        _throttled(share, others, s) for share, others in _split(numbers["throttle"], node, peers)
     )
     said = {name: answer.health for name, answer in judged.items()}
     deciding = (said["clock"], said["throttle"])
     health = next((x for x in (Health.UNHEALTHY, Health.HEALTHY) if x in deciding), Health.UNKNOWN)
     reason = "; ".join(f"{name}: {answer.reason}" for name, answer in judged.items())
     return Answer(health, reason, said)
+
+
+def _yardsticks(
+    numbers: Mapping[Gpu, float], node: str, peers: Collection[str] | None
+) -> Iterator[tuple[float, _Yardstick]]:
+    """Yield the number of each GPU of the node with its yardstick, which is mostly one for all."""
+    known: list[float] | None = None
+    yardstick = _yardstick(())
+    for number, others in _split(numbers, node, peers):
+        if others is not known:
+            known, yardstick = others, _yardstick(others)
+        yield number, yardstick
 
 
 def _throttled(share: float, others: Collection[float], s: PeerSettings) -> Answer:

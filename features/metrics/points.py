@@ -44,6 +44,9 @@ class Answer:
         What each kind of signal says by itself; one that isn't there has no entry.
     since, until
         First and last value that it rests on, UTC microseconds; null where there is none.
+    seen
+        The last value of the series, of those it rests on, that was measured longest ago: the
+        answer is as old as that.
     """
 
     health: Health
@@ -51,6 +54,7 @@ class Answer:
     signals: Mapping[str, Health]
     since: int | None = None
     until: int | None = None
+    seen: int | None = None
 
 
 def series_of(sample: Sample) -> Series:

@@ -153,6 +153,7 @@ def stalled_signal(
         said,
         since=min(points[0][0] for points in used.values()),
         until=max(points[-1][0] for points in used.values()),
+        seen=min(points[-1][0] for points in used.values()),
     )
 
 

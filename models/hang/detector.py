@@ -162,6 +162,17 @@ class HangDetector:
         """Return how long the present silence may last."""
         return thresholds(self.known, self.family, self.settings, self.refuted)
 
+    def is_suspect(self, event_time: int) -> bool:
+        """Whether the present silence is long enough for what other sources say to count."""
+        since, s = self.known.silent_since, self.settings
+        if since is None:
+            return False
+        gap = (event_time - since) / MICROSECONDS
+        if gap <= min(s.suspicion_seconds, s.actionable_seconds):
+            return False
+        limits = self.thresholds()
+        return gap > min(limits.suspicion_seconds, limits.actionable_seconds)
+
     def is_quiet(self, event_time: int) -> bool:
         """Whether neither a step nor any other line came for suspiciously long.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from relume.features.metrics.peers import THROTTLE, Worse, against_peers, outliers
+from relume.features.metrics.peers import THROTTLE, Worse, all_against_peers, outliers
 from relume.models.straggler.evidence import Condition
 from relume.verdict import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
-    from relume.features.metrics.points import Window
+    from relume.features.metrics.points import Points, Window
 
 LINK_METRICS: Final = frozenset(
     {
@@ -40,7 +40,7 @@ _MOST: Final = 0.5
 def conditions_of(window: Window, nodes: Collection[str]) -> dict[str, Condition]:
     """Return the condition of each node over a stretch of time in which its job was slow.
 
-    Those of which nothing is measured are left out. Costs nodes times series.
+    Those of which nothing is measured are left out.
 
     Parameters
     ----------
@@ -60,12 +60,11 @@ def conditions_of(window: Window, nodes: Collection[str]) -> dict[str, Condition
     >>> found["n2"].health.value, found["n2"].cause, found["n1"].health.value
     ('unhealthy', 'network', 'healthy')
     """
-    links = _links(window, nodes)
+    links, throttles = _links(window, nodes), _throttles(window)
     found = {}
-    for node in nodes:
-        of_gpus = against_peers(window, node, peers=nodes)
+    for node, of_gpus in all_against_peers(window, nodes).items():
         if of_gpus.health is Health.UNHEALTHY:
-            cause = _reason(window, node)
+            cause = _reason(throttles.get(node, ()))
             found[node] = Condition(Health.UNHEALTHY, cause, of_gpus.reason)
             continue
         link = links.get(node)
@@ -94,12 +93,20 @@ def _links(window: Window, nodes: Collection[str]) -> dict[str, Condition]:
     }
 
 
-def _reason(window: Window, node: str) -> str:
+def _throttles(window: Window) -> dict[str | None, list[Points]]:
+    """The throttle reasons of the GPUs of each node."""
+    found: dict[str | None, list[Points]] = {}
+    for series, points in window.items():
+        if series.metric == THROTTLE and points:
+            found.setdefault(series.node, []).append(points)
+    return found
+
+
+def _reason(throttles: Iterable[Points]) -> str:
     """Return what holds the clocks of a node down: `thermal`, `power`, or that nothing says."""
+    known = list(throttles)
     for cause, bit in (("thermal", _THERMAL), ("power", _POWER)):
-        for series, points in window.items():
-            if series.metric != THROTTLE or series.node != node or not points:
-                continue
+        for points in known:
             stands = sum(0 <= value < _BITS and int(value) & bit != 0 for _, value in points)
             if stands >= _MOST * len(points):
                 return cause

@@ -15,6 +15,7 @@ from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.lake.index import LakeIndex, Selection, logs_in
 from relume.ingest.lake.segments import TABLES
+from relume.serve.backtest.measured import LakeMetrics
 from relume.serve.backtest.sources import (
     AttemptSource,
     LogSource,
@@ -67,9 +68,11 @@ def lake_plans(reader: LakeReader) -> list[Planned]:
             AttemptSource(entry=entry, logs=logs.of(Selection(attempts=_one(entry.attempt))))
             for entry in entries
         ]
-        return make_unit(run, sources, logs_of)
+        return replace(make_unit(run, sources, logs_of), samples=metrics.of(entries))
 
-    runs = grouped(lake_entries(reader, index))
+    every = list(lake_entries(reader, index))
+    metrics = LakeMetrics(reader, index, every)
+    runs = grouped(every)
     return [plan(run, entries, partial(unit, run, entries)) for run, entries in runs.items()]
 
 

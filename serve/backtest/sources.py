@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from relume.dataset import AttemptEntry, LogFile
 from relume.errors import InputError
+from relume.events import Sample
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.blocks import Block
 from relume.ingest.datasets.scheduler import comment_of
@@ -82,11 +83,16 @@ class AttemptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """What is replayed together: attempts of one run or family, and the logs of their nodes."""
+    """What is replayed together: attempts of one run or family, and the logs of their nodes.
+
+    `samples` reads the metrics of their nodes from a time on, in the order of time; null where
+    there are none.
+    """
 
     name: str
     attempts: tuple[AttemptSource, ...]
     node_logs: tuple[LogSource, ...] = ()
+    samples: Callable[[int], Iterator[Sample]] | None = None
 
 
 def make_unit(

@@ -28,9 +28,11 @@ def unit_landings(unit: Unit, zone: str, extents: dict[str, Extent]) -> Iterator
     waiting = [(_opening(source, zone, shared), landings_of(source)) for source in unit.attempts]
     begin = min(time for time, _ in waiting) - int(RECENT_SECONDS * MICROSECONDS_PER_SECOND)
     cluster = unit.attempts[0].run.cluster
-    background = [
+    background: list[Iterator[Timed]] = [
         node_batches(log, cluster=cluster, zone=zone, begin=begin) for log in unit.node_logs
     ]
+    if unit.samples is not None:
+        background.append((one.event_time or 0, one) for one in unit.samples(begin))
     return _merged(waiting, background)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from relume.advice import Advice, Mode
-from relume.events import SchedulerEvent, SourceStatus, Tick
+from relume.events import Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.models.family.attempt import AttemptGaps, FamilyKey
@@ -22,6 +22,7 @@ from relume.serve.live.families import Families
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.recent import RecentLines
+from relume.serve.live.stays import Stays
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
@@ -75,6 +76,7 @@ class Judge:
     _histories: Histories = field(init=False)
     _families: Families = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
+    _stays: Stays = field(default_factory=Stays)
     _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
@@ -103,6 +105,8 @@ class Judge:
         elif isinstance(landing, SourceStatus):
             self._look(landing.observed_at)
             self._source(landing)
+        elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
+            self._sample(landing)
         return []
 
     def next_change(self, event_time: int) -> int | None:
@@ -155,6 +159,15 @@ class Judge:
         elif batch.node is not None:
             yield from (w for w in self.watches.values() if batch.node in w.run_nodes)
 
+    def _sample(self, sample: Sample) -> None:
+        """Tell a metric to the attempt that has the node for itself; else it is nobody's."""
+        name = None if sample.node is None else self._stays.alone_on(sample.node)
+        watch = self.watches.get(name or "")
+        if watch is None or sample.cluster != watch.run.cluster:
+            return
+        if sample.attempt is None or sample.attempt == name:
+            watch.note_sample(sample, self._now)
+
     def _source(self, status: SourceStatus) -> None:
         if status.source == SCHEDULER:
             healthy = status.status is Health.HEALTHY
@@ -189,6 +202,7 @@ class Judge:
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
+        self._stays.move(event.attempt, watch.nodes)
         if watch.left is None and (left := watch.note_over(self._now)) is not None:
             self._families.put(watch.family_key, left)
         for batch in self._recent.of(new_nodes, self._now):
@@ -229,6 +243,7 @@ class Judge:
 
     def _retire(self, name: str) -> None:
         watch = self.watches.pop(name)
+        self._stays.move(name, ())
         self._of_run[watch.run].discard(name)
         if not self._of_run[watch.run]:
             del self._of_run[watch.run]

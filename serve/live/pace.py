@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from relume.advice import Operation
 from relume.models.straggler.settings import StragglerSettings
@@ -15,6 +16,7 @@ from relume.verdict import Kind, Locator, Retry, Verdict
 if TYPE_CHECKING:
     from relume.models.straggler.book import RankBook
     from relume.models.straggler.detector import Slowdown, StragglerDetector
+    from relume.models.straggler.evidence import Condition
 
 log = logging.getLogger(__name__)
 SLOW_STEPS_RULE, SUSPECTED_SLOW_STEPS_RULE = "slow_steps", "slow_steps_suspected"
@@ -22,6 +24,9 @@ SLOWDOWN = "sustained_slowdown"
 """Cause of a slowdown of which nobody can tell more."""
 NO_RANKS = "times of each rank's own work: they would tell who is slow"
 _CONFIDENCE, _SUSPICION_CONFIDENCE = 0.9, 0.4
+
+
+Conditions: TypeAlias = Callable[[int, int], "Mapping[str, Condition]"]
 
 
 class Pace:
@@ -35,6 +40,8 @@ class Pace:
         Thresholds.
     suspicions
         Whether what the fast mode suspects is said too.
+    conditions
+        Asked for what metrics say of its nodes since one time and as of another; by node.
     """
 
     def __init__(
@@ -44,9 +51,10 @@ class Pace:
         settings: StragglerSettings,
         *,
         suspicions: bool = False,
+        conditions: Conditions = lambda _since, _now: {},
     ) -> None:
         self._attempt, self._settings, self._suspicions = attempt, settings, suspicions
-        self._analysis = analysis
+        self._analysis, self._conditions = analysis, conditions
         self._detector: StragglerDetector | None = None
         self._book: RankBook | None = None
         self._told: tuple[int, int] | None = None
@@ -80,8 +88,8 @@ class Pace:
         slow = self._slowdown()
         return slow is not None and _told_as(slow) != self._told
 
-    def finding(self, verdict: Verdict) -> Verdict | None:
-        """Return the verdict on a slowdown, once for each level; null while there is none.
+    def finding(self, verdict: Verdict, now: int) -> Verdict | None:
+        """Return the verdict on a slowdown as of `now`, once for each level; null for none.
 
         `verdict` is what the lines say else.
         """
@@ -89,7 +97,7 @@ class Pace:
         if slow is None or _told_as(slow) == self._told:
             return None
         self._told = _told_as(slow)
-        return self._verdict(verdict, slow)
+        return self._verdict(verdict, slow, now)
 
     def _slowdown(self) -> Slowdown | None:
         """What is slow at present, as far as it is to be told."""
@@ -100,13 +108,14 @@ class Pace:
             return None
         return slow
 
-    def _verdict(self, verdict: Verdict, slow: Slowdown) -> Verdict:
+    def _verdict(self, verdict: Verdict, slow: Slowdown, now: int) -> Verdict:
         from relume.models.straggler.evidence import Blame, Evidence  # noqa: PLC0415
         from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
         from relume.models.straggler.who import who  # noqa: PLC0415
 
         ranks = self._book.since(slow.since.step) if self._book is not None else None
-        answer = who(Evidence.of(slow, ranks=ranks))
+        since = now if slow.since.time is None else slow.since.time
+        answer = who(Evidence.of(slow, ranks=ranks, conditions=self._conditions(since, now)))
         is_sure = slow.level is Level.ACTIONABLE
         missing = (NO_RANKS,) if answer.blame is Blame.UNKNOWN else ()
         return replace(

@@ -14,6 +14,7 @@ from relume.models.hang.signs import Sign
 from relume.models.policy.rules import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
+from relume.serve.live.measured import Measured
 from relume.verdict import Domain, Kind, Retry, Verdict
 
 NO_PROGRESS, NO_FIRST_STEP = "no_progress", "no_first_step"
@@ -84,6 +85,18 @@ class Silence:
     def note_sign(self, sign: Sign) -> None:
         """Take what another source says about whether the job works."""
         self._detector.sign(sign)
+
+    def hear(self, measured: Measured, nodes: int, event_time: int) -> None:
+        """Ask the metrics of so many nodes, where the silence is long enough to be suspected.
+
+        So they make nothing of a silence that nobody would look at.
+        """
+        since = self._detector.known.silent_since
+        if since is None or not self._detector.is_suspect(event_time):
+            return
+        sign = measured.sign(since, nodes)
+        if sign is not None:
+            self._detector.sign(sign)
 
     def note_end(self, attempt: str, now: int) -> None:
         """Take that it is known at `now` (by the clock of the ticks) that the attempt is over."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from relume.advice import Advice, Mode, Operation
+from relume.events import Sample
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -33,6 +34,7 @@ from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
+from relume.serve.live.measured import Measured
 from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
 from relume.serve.live.silence import NO_CAPTURE, Silence
@@ -161,11 +163,13 @@ class AttemptWatch:
         self._wishes = wishes or JobWishes()
         self._settings = settings or WatchSettings()
         self._silence = Silence(self._settings.hang, family)
+        self._measured = Measured()
         self._pace = Pace(
             str(attempt),
             analysis,
             self._settings.straggler,
             suspicions=self._settings.suspects_stragglers,
+            conditions=lambda since, now: self._measured.conditions(self.nodes, since, now),
         )
         self._started_at: int | None = None
         self._seen_steps = 0
@@ -195,6 +199,8 @@ class AttemptWatch:
             self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
         self._seen_steps = self._analysis.new_steps
         self._silence.note_lines(self._analysis, steps, event_time)
+        if steps:
+            self._measured.note_progress(event_time)
         self._pace.note_lines(event_time)
         if not steps and parser.stream in JOB_STREAMS:
             self._silence.note_other_lines(block, event_time)
@@ -215,6 +221,14 @@ class AttemptWatch:
         """Take what another source than its logs says about whether it works."""
         self._silence.note_sign(sign)
 
+    def note_sample(self, sample: Sample, now: int) -> None:
+        """Take a metric of a node that the attempt has for itself, as of `now`.
+
+        It can only agree with a silence that is suspected, or show that the job works.
+        """
+        if sample.node in self.run_nodes:
+            self._measured.take(sample, now)
+
     def note_over(self, now: int) -> AttemptGaps | None:
         """Take that it is known at `now`, by the clock of the ticks, that it is over.
 
@@ -223,6 +237,11 @@ class AttemptWatch:
         if self._is_ended():
             self._silence.note_end(str(self.attempt), now)
         return self._silence.left
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Where it runs now; empty when it is over, or nobody knows."""
+        return () if self.facts is None or self.facts.ended else self.facts.nodes
 
     @property
     def left(self) -> AttemptGaps | None:
@@ -265,6 +284,7 @@ class AttemptWatch:
 
     def _advance(self, event_time: int) -> Advice | None:
         if not self._is_ended() and not self._blind:
+            self._silence.hear(self._measured, len(self.nodes), event_time)
             self._silence.advance(event_time)
         verdict = self._judge()
         if self._is_answered(verdict):
@@ -300,7 +320,7 @@ class AttemptWatch:
 
     def _observe_pace(self, verdict: Verdict, event_time: int) -> Advice | None:
         """Say that the job became slow; nothing is done about it while it runs."""
-        slow = None if self._is_ended() else self._pace.finding(verdict)
+        slow = None if self._is_ended() else self._pace.finding(verdict, event_time)
         if slow is None:
             return None
         self.verdict = slow

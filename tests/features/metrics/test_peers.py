@@ -11,6 +11,7 @@ from relume.features.metrics.peers import (
     PeerSettings,
     Worse,
     against_peers,
+    all_against_peers,
     compare,
     outliers,
 )
@@ -153,3 +154,21 @@ def test_only_who_is_far_off_is_an_outlier(values: list[float], unit: float, odd
 @given(st.floats(), st.lists(st.floats(), max_size=6))
 def test_any_numbers_get_an_answer(value: float, peers: list[float]) -> None:
     assert compare(value, peers, settings=PeerSettings(min_peers=1)).reason
+
+
+@given(st.lists(st.lists(st.sampled_from([1.98e9, 1.97e9, 1.2e9]), max_size=4), max_size=9))
+def test_all_at_once_is_each_against_the_others(levels: list[list[float]]) -> None:
+    clocks = {f"n{k}": gpus for k, gpus in enumerate(levels)}
+    seen = window(CLOCK, clocks) | window(THROTTLE, {"n0": [64.0], "n1": [0.0] * 8})
+    assert all_against_peers(seen, clocks) == {
+        node: against_peers(seen, node, peers=clocks) for node in clocks
+    }
+
+
+def test_of_very_many_nodes_each_is_compared_with_some() -> None:
+    clocks = {f"n{k:03d}": [1.98e9] * 2 for k in range(300)} | {"n007": [1.1e9, 1.98e9]}
+    found = all_against_peers(window(CLOCK, clocks), clocks)
+    assert [node for node, one in found.items() if one.health is not Health.HEALTHY] == ["n007"]
+    assert all(
+        "of 126 peers" in one.reason or "of 128 peers" in one.reason for one in found.values()
+    )

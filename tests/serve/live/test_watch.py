@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from relume.advice import Advice, Operation
+from relume.events import Sample
 from relume.identity import AttemptId
 from relume.ingest.blocks import BlockAssembler
 from relume.ingest.loglines import LineParser
@@ -28,7 +29,7 @@ from relume.serve.live.watch import (
     WatchSettings,
 )
 from relume.serve.offline import Analyzer
-from relume.verdict import Health, Kind
+from relume.verdict import Domain, Health, Kind
 
 ATTEMPT = AttemptId.parse("lab/7@1767323045.0")
 LOG = "job.log"
@@ -473,6 +474,70 @@ def test_a_slow_rank_is_named_and_nothing_is_done_to_its_node() -> None:
     advice = slow_advice(story)[-1]
     assert (advice.operation, advice.cause) == (Operation.OBSERVE, "slow_worker")
     assert advice.exclude_nodes == ()
+
+
+def measure(
+    story: Story, clocks: dict[str, float], bits: dict[str, int], nodes: tuple[str, ...] = NODES
+) -> None:
+    """Clocks and throttle reasons of the nodes' GPUs, as they are now."""
+    for node in nodes:
+        for gpu in "0123":
+            for metric, value in (
+                ("gpu_sm_clock_hertz", clocks.get(node, 1.98e9)),
+                ("gpu_throttle_reasons_bits", float(bits.get(node, 0))),
+            ):
+                story.watch.note_sample(
+                    Sample(
+                        source="dcgm",
+                        metric=metric,
+                        value=value,
+                        node=node,
+                        gpu=gpu,
+                        event_time=story.now,
+                    ),
+                    story.now,
+                )
+
+
+HOT: dict[str, Any] = {"clocks": {"gpu-a02": 1.1e9}, "bits": {"gpu-a02": 0x48}}
+
+
+def slow_while(hot: dict[str, Any]) -> Story:
+    """A job that becomes slow at its step 1,100, measured every third step."""
+    story = Story()
+    measuring = Story.pass_time
+
+    def pass_time(seconds: int) -> None:
+        measuring(story, seconds)
+        step = story.now // MICROSECONDS // 5
+        if step % 3 == 0:
+            measure(story, **(hot if step >= 1100 else {"clocks": {}, "bits": {}}))
+
+    story.pass_time = pass_time  # type: ignore[method-assign]
+    slow_down(story, 1100)
+    return story
+
+
+def test_a_hot_node_of_a_slow_job_is_named_and_nothing_is_done_to_it() -> None:
+    [advice] = slow_advice(slow_while(HOT))
+    assert (advice.cause, advice.domain) == ("thermal", Domain.HARDWARE)
+    assert (advice.operation, advice.exclude_nodes) == (Operation.OBSERVE, ())
+
+
+@pytest.mark.parametrize(
+    "hot",
+    [
+        {"clocks": {}, "bits": {}},
+        {"clocks": dict.fromkeys(NODES, 1.1e9), "bits": dict.fromkeys(NODES, 0x48)},
+        {**HOT, "nodes": ("gpu-a02",)},
+        {"clocks": {"gpu-z99": 1.1e9}, "bits": {"gpu-z99": 0x48}, "nodes": (*NODES, "gpu-z99")},
+    ],
+    ids=["all well", "all alike", "no peers", "another job's node"],
+)
+def test_metrics_of_a_slow_job_that_accuse_nobody_change_nothing(hot: dict[str, Any]) -> None:
+    plain = Story()
+    slow_down(plain, 1100)
+    assert slow_advice(slow_while(hot)) == slow_advice(plain)
 
 
 def test_a_crash_after_a_slowdown_is_decided_as_ever() -> None:

@@ -1,0 +1,137 @@
+"""The metrics of a recorded lake, by their own times: of nodes that a unit had for itself."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from relume.clock import MICROSECONDS_PER_SECOND
+from relume.dataset import AttemptEntry
+from relume.events import Sample
+from relume.ingest.joining import short_name
+from relume.ingest.lake import LakeReader
+from relume.ingest.lake.index import LakeIndex
+from relume.ingest.lake.segments import TABLES
+from relume.ingest.lake.sql import connect
+from relume.serve.live.measured import METRICS
+
+SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample]]
+"""Reads samples from a time on (UTC microseconds), in the order of their times."""
+_SAMPLES = TABLES[Sample]
+_FOREVER = 200_000 * 365 * 86_400 * MICROSECONDS_PER_SECOND
+"""Later than any time, and one that DuckDB knows."""
+_ROWS = 10_000
+_COLUMNS = ("node", "gpu", "device", "metric", "value", "cluster", "attempt")
+_QUERY = f"""
+SELECT epoch_us(event_time), {", ".join(_COLUMNS)} FROM sample
+WHERE event_time BETWEEN make_timestamptz($begin) AND make_timestamptz($end)
+AND node IN (SELECT unnest($nodes)) AND metric IN (SELECT unnest($metrics))
+ORDER BY event_time, {", ".join(_COLUMNS)}
+"""  # noqa: S608 - names of ours
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Stretches of time that don't overlap."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    @classmethod
+    def of(cls, stretches: Iterable[tuple[int, int]]) -> _Times:
+        starts: list[int] = []
+        ends: list[int] = []
+        for start, end in sorted(stretches):
+            if ends and start <= ends[-1]:
+                ends[-1] = max(ends[-1], end)
+            else:
+                starts.append(start)
+                ends.append(end)
+        return cls(starts, ends)
+
+    def hold(self, time: int) -> bool:
+        at = bisect_right(self.starts, time) - 1
+        return at >= 0 and time < self.ends[at]
+
+
+@dataclass(slots=True)
+class LakeMetrics:
+    """What of a lake's samples each unit gets.
+
+    A live judge knows of every attempt who has a node for itself. In a unit only its own attempts
+    are replayed: of a node on which an attempt of another unit ran, nothing of that time is given.
+
+    Parameters
+    ----------
+    reader, index
+        The lake.
+    entries
+        All of its attempts.
+    """
+
+    reader: LakeReader
+    index: LakeIndex
+    entries: Sequence[AttemptEntry]
+    _names: dict[str, list[str]] = field(init=False)
+    _stays: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = field(init=False)
+    _clusters: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._names, self._stays = {}, defaultdict(list)
+        self._clusters = frozenset(entry.job_key.cluster for entry in self.entries)
+        if not any(group.table == _SAMPLES for group in self.index.groups):
+            return
+        for name in self.index.nodes:
+            self._names.setdefault(short_name(name), []).append(name)
+        for entry in self.entries:
+            if entry.start is not None:
+                end = _FOREVER if entry.end is None else entry.end
+                for node in entry.nodes:
+                    place = entry.job_key.cluster, short_name(node)
+                    self._stays[place].append((entry.attempt, entry.start, end))
+
+    def of(self, entries: Sequence[AttemptEntry]) -> SamplesFrom | None:
+        """Return what reads the samples of the attempts of a unit; null where there can be none."""
+        nodes = {short_name(node): node for entry in entries for node in entry.nodes}
+        named = {name: node for short, node in nodes.items() for name in self._names.get(short, ())}
+        if not named:
+            return None
+        own, cluster = {entry.attempt for entry in entries}, entries[0].job_key.cluster
+        others = {
+            node: _Times.of(
+                (start, end) for name, start, end in self._stays[cluster, short] if name not in own
+            )
+            for short, node in nodes.items()
+        }
+        ends = [entry.end for entry in entries]
+        end = _FOREVER if None in ends else max(one for one in ends if one is not None)
+        return partial(self._read, named, others, cluster, end)
+
+    def _read(
+        self,
+        named: Mapping[str, str],
+        others: Mapping[str, _Times],
+        cluster: str,
+        end: int,
+        begin: int,
+    ) -> Iterator[Sample]:
+        is_only = len(self._clusters) == 1  # whoever imported samples may not have said whose
+        for sample in _samples(Path(self.reader.folder), named, begin, end):
+            time, node = sample.event_time or 0, named[sample.node or ""]
+            if (is_only or sample.cluster == cluster) and not others[node].hold(time):
+                yield replace(sample, node=node, cluster=cluster)
+
+
+def _samples(lake: Path, nodes: Collection[str], begin: int, end: int) -> Iterator[Sample]:
+    wanted = {"begin": begin, "end": end, "nodes": sorted(nodes), "metrics": sorted(METRICS)}
+    with connect(lake) as connection:
+        found = connection.execute(_QUERY, wanted)
+        while rows := found.fetchmany(_ROWS):
+            for at, *values in rows:
+                named = dict(zip(_COLUMNS, values, strict=True))
+                yield Sample(source="lake", event_time=at, **named)
