@@ -139,8 +139,8 @@ BENCHES: tuple[Bench, ...] = (
         "scan",
         "4 GB of healthy log scanned for signatures, beside ripgrep with the same patterns; and "
         "the candidates per megabyte of recorded healthy logs",
-        "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/, or none (4 GB of disk; "
-        "ripgrep for the comparison)",
+        "none (4 GB of disk; ripgrep for the comparison); with a folder that has "
+        "mlperf-training-v2.1/, bigscience/ and m4-logs/ recorded logs, too",
         "relume.benchmarks.scan.bench",
         has_quick=True,
     ),

@@ -30,7 +30,7 @@ def step_time(series: Series, sample: Sample, time: int | None = None) -> StepTi
     Examples
     --------
     >>> from relume.features.progress.samples import Sample
-    from relume.features.progress.series import Series
+    >>> from relume.features.progress.series import Series
     >>> megatron = Series("megatron", "train", is_bar=False)
     >>> step = step_time(megatron, Sample(20, steps=10, printed_seconds=4.5, rate=64.0))
     >>> step.value, step.trust, step.span_seconds, step.work

@@ -85,8 +85,10 @@ def lines_of(form: Form, seed: int) -> Iterator[str]:
         yield form(draw, clock, max(0, step - 3 * behind), loss * draw.uniform(1.0, 1.1))
 
 
-def analysed(log: bytes, block_bytes: int) -> AttemptAnalysis:
+def analysed(log: bytes, block_bytes: int, *, paced: bool) -> AttemptAnalysis:
     analysis, parser = ANALYZER.begin("attempt", ["job.log"]), LineParser("job.log")
+    if paced:
+        assert analysis.step_times() == []  # from here on each step's own time is kept
     assembler = BlockAssembler("job.log", block_bytes=block_bytes)
     for block in [*assembler.feed(log), *assembler.finish()]:
         analysis.feed(block, parser)
@@ -98,23 +100,27 @@ def told(analysis: AttemptAnalysis) -> list[object]:
     tracker, episode = analysis._tracker, analysis._episode
     series = [*tracker.series(), *tracker.epochs()]
     kept = [[astuple(sample) for sample in one.kept.samples()] for one in series]
-    of_tracker = _fields(tracker, "_series", "_epochs")
+    of_tracker = _fields(tracker, "_series", "_epochs", "measured")
     of_series = [_fields(one, "kept") for one in series]
     of_episode = episode._advances, episode._begin_time, episode._end_time
     late = [analysis._kept.late("job.log"), analysis.new_steps, analysis.first_step]
-    return [of_tracker, of_series, kept, of_episode, late, analysis.last_step, analysis.verdict()]
+    pace = [(printer, astuple(step)) for printer, step in analysis.step_times()]
+    said = [late, pace, analysis.last_step, analysis.framework, analysis.verdict()]
+    return [of_tracker, of_series, kept, of_episode, *said]
 
 
 def _fields(one: ProgressTracker | Series, *without: str) -> dict[str, object]:
     return {f.name: getattr(one, f.name) for f in fields(one) if f.name not in without}
 
 
-def assert_same(monkeypatch: pytest.MonkeyPatch, log: bytes, block_bytes: int) -> None:
+def assert_same(
+    monkeypatch: pytest.MonkeyPatch, log: bytes, block_bytes: int, *, paced: bool = False
+) -> None:
     """Fail unless reading lines together tells the same, and lines were read together at all."""
     monkeypatch.setattr(finder, "LEARN_FROM", NEVER)
-    one_by_one = told(analysed(log, block_bytes))
+    one_by_one = told(analysed(log, block_bytes, paced=paced))
     monkeypatch.setattr(finder, "LEARN_FROM", LEARN_FROM)
-    together = told(analysed(log, block_bytes))
+    together = told(analysed(log, block_bytes, paced=paced))
     for expected, found in zip(one_by_one, together, strict=True):
         assert repr(found) == repr(expected)
 
@@ -128,10 +134,11 @@ def test_steps_in_all_kinds_of_trouble(form: Form, seed: int, block_kib: int) ->
         assert_same(monkeypatch, log, block_kib << 10)
 
 
+@pytest.mark.parametrize("paced", [False, True])
 @pytest.mark.parametrize("name", ["megatron", "deepspeed", "hf_trainer", "torchtitan", "mlperf"])
-def test_steps_of_a_framework(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_a_framework(name: str, paced: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
     lines = getattr(frameworks, name)(make_world(name), LINES)
-    assert_same(monkeypatch, "\n".join(lines).encode(), 32 << 10)
+    assert_same(monkeypatch, "\n".join(lines).encode(), 32 << 10, paced=paced)
 
 
 def test_most_lines_of_a_calm_log_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +152,6 @@ def test_most_lines_of_a_calm_log_are_read_together(monkeypatch: pytest.MonkeyPa
         see(self, text, parser)
 
     monkeypatch.setattr(finder.StepFinder, "see", count)
-    analysis = analysed("\n".join(lines).encode(), 64 << 10)
+    analysis = analysed("\n".join(lines).encode(), 64 << 10, paced=False)
     assert analysis.new_steps > 3 * LINES
     assert len(seen) < len(lines) // 4
