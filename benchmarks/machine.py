@@ -9,6 +9,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -42,7 +43,15 @@ def measured(call: Callable[[], T]) -> tuple[T, Usage]:
 
 
 def peak_rss_bytes() -> int:
-    """Largest resident memory of this process so far."""
+    """Largest resident memory of this program so far.
+
+    Of the program, not of the process: `getrusage` keeps the largest of what ran in the process
+    before `exec`, which may be a large parent that forked (proc_pid_status(5), VmHWM).
+    """
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

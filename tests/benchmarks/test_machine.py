@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 
 from relume.benchmarks.machine import describe, measured, peak_rss_bytes, reference_rate
 
@@ -24,3 +26,12 @@ def test_the_description_decides_speed_and_tells_no_names() -> None:
 
 def test_the_reference_is_a_rate() -> None:
     assert 10 < reference_rate(rounds=1) < 1e6
+
+
+def test_the_memory_of_a_parent_is_not_counted() -> None:
+    large = bytearray(300 << 20)
+    for place in range(0, len(large), 4096):
+        large[place] = 1
+    code = "from relume.benchmarks.machine import peak_rss_bytes as peak; print(peak())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert int(told.stdout) < len(large) < peak_rss_bytes()
