@@ -21,7 +21,7 @@ from relume.errors import InputError
 from relume.verdict import Domain
 
 FOLDER, _FILE = "infinitehbd", "fault_trace.json"
-NODES, DAYS = 400, 348.9798
+NODES = 400
 """Of the trace by its publishers; nodes without a fault aren't in the file."""
 DAY_MICROS = 86_400_000_000
 _NETWORK = frozenset({"NIC", "Parameter Plane Cable"})
@@ -47,8 +47,9 @@ class Trace:
 
     hash: str
     faults: tuple[Fault, ...]
+    days: float
+    """From its start to its last row."""
     nodes: int = NODES
-    days: float = DAYS
 
 
 def load(data: Path) -> Trace:
@@ -62,16 +63,18 @@ def load(data: Path) -> Trace:
     (path,) = find_files(data, FOLDER, _FILE)
     content = path.read_bytes()
     try:
-        faults = _paired(orjson.loads(content))
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        rows = orjson.loads(content)
+        days = max(float(row["event_time"]) for row in rows)
+        faults = _paired(rows, round(days * DAY_MICROS))
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             str(path), found=f"{type(error).__name__}: {error}", expected="rows of faults"
         ) from error
-    return Trace(sha256(content).hexdigest()[:16], tuple(faults))
+    return Trace(sha256(content).hexdigest()[:16], tuple(faults), days)
 
 
-def _paired(rows: list[dict[str, Any]]) -> list[Fault]:
-    """Join starts and ends of the same node and kind, the oldest first; the rest never ends."""
+def _paired(rows: list[dict[str, Any]], last: int) -> list[Fault]:
+    """Join starts and ends of the same node and kind, the oldest first; the rest ends at `last`."""
     begun: dict[tuple[str, str], list[tuple[int, Domain]]] = defaultdict(list)
     faults = []
     for row in sorted(rows, key=lambda row: (row["event_time"], row["event_type"])):
@@ -82,7 +85,6 @@ def _paired(rows: list[dict[str, Any]]) -> list[Fault]:
         elif same:
             start, domain = same.pop(0)
             faults.append(Fault(row["node_id"], start, at, domain))
-    last = round(DAYS * DAY_MICROS)
     for (node, _), left in begun.items():
         faults += [Fault(node, start, last, domain) for start, domain in left]
     return sorted(faults, key=lambda fault: (fault.start, fault.node, fault.end))

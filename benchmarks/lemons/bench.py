@@ -13,7 +13,7 @@ from pathlib import Path
 
 from relume import __version__
 from relume.benchmarks.corpora import infinitehbd
-from relume.benchmarks.corpora.infinitehbd import DAYS, NODES, Trace
+from relume.benchmarks.corpora.infinitehbd import NODES, Trace
 from relume.benchmarks.lemons.rules import CountRule, QuarantineRule, Rule, ScoreRule
 from relume.benchmarks.lemons.walk import Walked, walk
 from relume.benchmarks.machine import describe, measured
@@ -61,7 +61,7 @@ def run(data: Path | None) -> BenchResult:
         cpu_seconds=usage.cpu_seconds,
         wall_seconds=usage.wall_seconds,
         peak_rss_bytes=usage.peak_rss_bytes,
-        notes={"refault_days": 60, "late_from_day": DAYS / 2, "interval": "95 % Wilson"},
+        notes={"refault_days": 60, "late_from_day": trace.days / 2, "interval": "95 % Wilson"},
     )
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from relume.benchmarks.corpora.infinitehbd import DAY_MICROS, DAYS, Fault
+from relume.benchmarks.corpora.infinitehbd import DAY_MICROS, Fault
 from relume.models.lemons.quarantine import Move, Quarantine, QuarantineSettings
 from relume.models.lemons.score import Blame, LemonSettings, score_nodes
 from relume.verdict import Domain
@@ -99,8 +99,6 @@ class QuarantineRule(Rule):
 
     def returned(self, fault: Fault) -> tuple[list[Held], list[tuple[str, int]]]:
         """Hold the node when it comes back, in place of calmer ones."""
-        if fault.end >= round(DAYS * DAY_MICROS):
-            return [], []
         changes = self._fleet.returned(fault.node, fault.end)
         held = [Held(one.node, one.at, None) for one in changes if one.move is Move.HOLD]
         return held, [(one.node, one.at) for one in changes if one.move is Move.PAROLE]

@@ -87,7 +87,7 @@ def walk(trace: Trace, rule: Rule, *, from_day: float = 0.0) -> Walked:
     counts = state.counts
     queue = [(fault.start, _FAULT, number) for number, fault in enumerate(trace.faults)]
     heapq.heapify(queue)
-    repair_days = 0.0
+    repair_days, last = 0.0, round(trace.days * DAY_MICROS)
     while queue:
         at, what, number = heapq.heappop(queue)
         fault = trace.faults[number]
@@ -99,14 +99,14 @@ def walk(trace: Trace, rule: Rule, *, from_day: float = 0.0) -> Walked:
             repair_days += max(0, fault.end - max(at, state.start)) / DAY_MICROS
             for held in rule.fault(fault):
                 state.hold(held._replace(start=max(held.start, fault.end)), fault)
-            heapq.heappush(queue, (fault.end, _RETURN, number))
+            if fault.end < last:
+                heapq.heappush(queue, (fault.end, _RETURN, number))
         else:
             holds, over = rule.returned(fault)
             for node, end in over:
                 state.let_go(node, end)
             for held in holds:
                 state.hold(held, fault)
-    last = round(trace.days * DAY_MICROS)
     for node, held in list(state.open.items()):
         state.let_go(node, last if held.end is None else held.end)
     counts.service_days = trace.nodes * (trace.days - from_day) - repair_days

@@ -4,7 +4,7 @@ Each window of an anomaly counts once: the earlier in it the first detection, th
 outside of all windows costs the more the further behind a window it is. 0 is a silent detector, 100
 one that detects every window at its first sample and nothing else.
 
-Source: Lavin, Ahmad: Evaluating real-time anomaly detection algorithms (arXiv:1510.03336).
+Source: Evaluating real-time anomaly detection algorithms (arXiv:1510.03336).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Closed forms of metrics sections 7, 9, 10 and 12: what failures cost a run, by its size.
 
 Times are seconds; rates are failures per node-day, so that 6.5 per 1,000 node-days is 0.0065.
-Sources: Kokolis et al., arXiv:2410.21680 (ETTR, MTTF); Young 1974 and Daly 2006 (checkpoints), as
+Sources: arXiv:2410.21680 (ETTR, MTTF); the intervals of Young and of Daly (checkpoints), as
 in HAL hal-02514107. The detection latency in the expected ETTR is this project's own extension.
 """
 

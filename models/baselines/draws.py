@@ -30,7 +30,7 @@ def stream_key(seed: int, attempt: str, stream: str) -> int:
 def uniform(key: int, index: int) -> float:
     """Return the draw number `index` of a stream, uniform in [0, 1): SplitMix64 of a counter.
 
-    Source: Steele, Lea, Flood: Fast splittable pseudorandom number generators (OOPSLA 2014).
+    Source: Fast splittable pseudorandom number generators (OOPSLA 2014).
     """
     state = np.uint64(key) + np.uint64(index + 1) * _GOLDEN
     state = (state ^ (state >> _SHIFTS[0])) * _FIRST

@@ -5,8 +5,8 @@ most `effect`. Under it, alarms are on average at least ``1 / alpha`` samples ap
 distribution. Samples that hang together in time (a daily cycle, another input) break the null as
 far as they move by more than `effect`; bench `false-alarms` shows what is left then.
 
-Source: Shin, Ramdas, Rinaldo: E-detectors (arXiv:2203.03532); the conformal p-value with the margin
-of Dvoretzky, Kiefer and Wolfowitz for a calibration that is frozen.
+Source: E-detectors (arXiv:2203.03532); the conformal p-value with the DKW margin for a calibration
+that is frozen.
 """
 
 from __future__ import annotations

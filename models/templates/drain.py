@@ -7,8 +7,7 @@ with, if those are enough; words that differ become a `WILDCARD`. Else it begins
 What comes out depends on the lines and their order only, not on how they were cut into blocks, nor
 on what is remembered: a remembered line is looked up again as soon as its leaf has changed.
 
-Source: P. He, J. Zhu, Z. Zheng and M. R. Lyu, "Drain: An online log parsing approach with fixed
-depth tree", ICWS 2017.
+Source: "Drain: An online log parsing approach with fixed depth tree", ICWS 2017.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_the_first_that_one_process_says_is_the_root_where_the_others_only_lost_
         "quux: the widget table has 12 rows",
         "quux: 0 errors, 0 aborted, 3 skipped",
         "WARNING: quux: the widget table is corrupt, a new one is made",
-        '  File "/work/train.py", line 3, in lost',
+        '  File "/app/train.py", line 3, in lost',
     ],
 )
 def test_what_is_no_trouble_is_no_root(noise: str) -> None:
