@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,5 +44,5 @@ def unpacked(saved: bytes, names: Iterable[str], what: str) -> dict[str, NDArray
     try:
         with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
             return {name: parts[name] for name in names}
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{what} can't be restored", found=str(error)) from error
