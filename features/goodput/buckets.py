@@ -188,24 +188,16 @@ def _steps_within(steps: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
 
 def _waiting(attempts: pl.DataFrame) -> pl.DataFrame:
     """Until an attempt is in the queue again somebody has to decide; then it waits."""
-    deciding = attempts.select(
-        "run", "attempt", "gpus", begin="before", end="eligible", bucket=_as(Bucket.DECISION)
-    ).drop_nulls("begin")
-    queueing = attempts.select(
-        "run", "attempt", "gpus", begin="eligible", end="start", bucket=_as(Bucket.QUEUE)
-    )
+    again = attempts.drop_nulls("before")
+    deciding = _cut(again, pl.col("before"), pl.col("eligible"), Bucket.DECISION)
+    queueing = _cut(attempts, pl.col("eligible"), pl.col("start"), Bucket.QUEUE)
     return pl.concat([deciding, queueing]).with_columns(held=False, estimated=False)
 
 
 def _starting(told: pl.DataFrame) -> pl.DataFrame:
-    return told.drop_nulls("first").select(
-        "run",
-        "attempt",
-        "gpus",
-        begin="start",
-        end="first",
-        bucket=_as(Bucket.RESTART),
-        estimated=False,
+    rows = told.drop_nulls("first")
+    return _cut(rows, pl.col("start"), pl.col("first"), Bucket.RESTART).with_columns(
+        estimated=False
     )
 
 
@@ -251,19 +243,9 @@ def _stepping(steps: pl.DataFrame, settings: GoodputSettings) -> pl.DataFrame:
     ]
     spans, start = [], pl.col("begin")
     for bucket, length in cuts:
-        spans.append(
-            rows.select(
-                "run",
-                "attempt",
-                "gpus",
-                begin=start,
-                end=start + length,
-                bucket=_as(bucket),
-                estimated=False,
-            )
-        )
+        spans.append(_cut(rows, start, start + length, bucket))
         start = start + length
-    return pl.concat(spans)
+    return pl.concat(spans).with_columns(estimated=False)
 
 
 def _ending(told: pl.DataFrame, incidents: pl.DataFrame) -> pl.DataFrame:
@@ -300,8 +282,5 @@ def _unrecorded(told: pl.DataFrame, settings: GoodputSettings) -> pl.DataFrame:
 
 
 def _cut(rows: pl.DataFrame, begin: pl.Expr, end: pl.Expr, bucket: Bucket) -> pl.DataFrame:
-    return rows.select("run", "attempt", "gpus", begin=begin, end=end, bucket=_as(bucket))
-
-
-def _as(bucket: Bucket) -> pl.Expr:
-    return pl.lit(bucket.value)
+    name = pl.lit(bucket.value)
+    return rows.select("run", "attempt", "gpus", begin=begin, end=end, bucket=name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_SERIES = 2_000_000
 """Series whose last value is kept, about 300 MB; those that were seen longest ago go first."""
 XID = "gpu_xid_code"
-FAULT_COUNTERS = frozenset(
+LINK_COUNTERS = frozenset(
     {
         "nic_link_downs_count_total",
         "nic_link_recoveries_count_total",
@@ -27,14 +27,17 @@ FAULT_COUNTERS = frozenset(
         "net_carrier_changes_count_total",
         "net_receive_errors_count_total",
         "net_transmit_errors_count_total",
-        "gpu_ecc_uncorrectable_count_total",
-        "gpu_remapped_rows_uncorrectable_count_total",
         "gpu_nvlink_crc_errors_count_total",
         "gpu_nvlink_replays_count_total",
         "gpu_nvlink_recoveries_count_total",
-        "node_memory_uncorrectable_count_total",
     }
 )
+"""Counters of what goes wrong on a link. Packets that are discarded count nothing: congestion."""
+FAULT_COUNTERS = LINK_COUNTERS | {
+    "gpu_ecc_uncorrectable_count_total",
+    "gpu_remapped_rows_uncorrectable_count_total",
+    "node_memory_uncorrectable_count_total",
+}
 """Counters that stand still on a healthy node, or nearly so."""
 
 

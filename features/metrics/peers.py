@@ -14,7 +14,7 @@ from math import isfinite
 from statistics import median
 from typing import NamedTuple, TypeVar
 
-from relume.features.metrics.points import Answer, Window
+from relume.features.metrics.points import Answer, Window, has_bits
 from relume.verdict import Health
 
 CLOCK = "gpu_sm_clock_hertz"
@@ -28,8 +28,6 @@ _TO_SIGMA = 1.4826
 
 MAX_PEERS = 64
 """Nodes that a node is compared with where very many are looked at."""
-_MAX_BITS = 2**53
-"""Beyond it a float is no exact set of bits."""
 
 Key = TypeVar("Key", bound=Hashable)
 Gpu = tuple[str | None, str]
@@ -274,9 +272,8 @@ def _throttled(share: float, others: Collection[float], s: PeerSettings) -> Answ
 
 
 def _throttled_share(values: Collection[float]) -> float:
-    """The share of the values with a hardware reason; what can't be a set of bits has none."""
-    bits = [int(value) & HARDWARE_THROTTLE for value in values if 0 <= value < _MAX_BITS]
-    return sum(bit != 0 for bit in bits) / len(values)
+    """The share of the values with a hardware reason."""
+    return sum(has_bits(value, HARDWARE_THROTTLE) for value in values) / len(values)
 
 
 def _each(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 COUNTER = "_total"
 """How the name of a counter ends."""
+MAX_BITS = 2**53
+"""Beyond it a float is no exact set of bits."""
 
 
 class Series(NamedTuple):
@@ -65,6 +67,15 @@ def series_of(sample: Sample) -> Series:
     Series(metric='gpu_power_watts', node='n1', gpu='3', device=None)
     """
     return Series(sample.metric, sample.node, sample.gpu, sample.device)
+
+
+def has_bits(value: float, bits: int) -> bool:
+    """Whether any of `bits` is set in a value; what can't be a set of bits has none.
+
+    >>> has_bits(64.0, 0xC8), has_bits(64.0, 0x08), has_bits(float("nan"), 0xFF)
+    (True, False, False)
+    """
+    return 0 <= value < MAX_BITS and int(value) & bits != 0
 
 
 def is_counter(metric: str) -> bool:

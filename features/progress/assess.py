@@ -212,13 +212,9 @@ def _find_end(tracker: ProgressTracker, judged: list[Series]) -> str | None:
     if end is not None and end.order > max(_order(last), _order(restart)):
         return "the job says that it came to its end"
     newest = max(judged, key=lambda series: series.order, default=None)
-    if newest is None or newest.epoch_bar or _order(tracker.last_start) > _order(last):
+    if newest is None or not newest.is_whole or _order(tracker.last_start) > _order(last):
         return None
-    if newest.total is None or newest.last_step is None:
-        return None
-    if newest.last_step >= newest.total > 1:
-        return f"step {newest.last_step} of {newest.total} is done"
-    return None
+    return f"step {newest.last_step} of {newest.total} is done"
 
 
 def _order(place: Place | None) -> int:

@@ -28,7 +28,8 @@ def entered_phase(tracker: ProgressTracker) -> Phase | None:
     )
     if max(end, restart) > done:
         return Phase.TEARDOWN if end > restart else Phase.LAUNCH
-    return Phase.TEARDOWN if _is_whole(_newest(tracker)) else None
+    newest = _newest(tracker)
+    return Phase.TEARDOWN if newest is not None and newest.is_whole else None
 
 
 def last_shown_step(tracker: ProgressTracker) -> int | None:
@@ -41,10 +42,3 @@ def _newest(tracker: ProgressTracker) -> Series | None:
     """Return the printer of training progress that advanced last."""
     trained = (one for one in tracker.series() if one.phase == Phase.TRAIN and one.order > 0)
     return max(trained, key=lambda one: one.order, default=None)
-
-
-def _is_whole(series: Series | None) -> bool:
-    """Whether the last step of all is done. A bar of one epoch begins again."""
-    if series is None or series.epoch_bar or series.total is None or series.last_step is None:
-        return False
-    return series.last_step >= series.total > 1

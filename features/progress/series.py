@@ -66,6 +66,13 @@ class Series:
     _opening_confirmed: bool = False
     """Whether the second line was compared with the mean too: the first can end a catching-up."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last step of all is done. A bar of one epoch begins again."""
+        if self.epoch_bar or self.total is None or self.last_step is None:
+            return False
+        return self.last_step >= self.total > 1
+
     def measured(self, line: int) -> tuple[Series, Sample] | None:
         """Return the stretch that the point of `line` closed, null when it closed none."""
         last = self.kept.last()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from relume.errors import InputError
 from relume.models.baselines import kernels
+from relume.models.baselines.packing import packed, unpacked
 from relume.models.baselines.samples import Alarms, Samples
 from relume.models.baselines.series import SERIES, BaselineSettings, grown, new_series
 from relume.models.baselines.watermark import Watermark
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_SERIES = 1 << 24
 """Series of one `Baselines`: a gibibyte."""
+_SAVED = ("series", "counts", "position", "settings", "ids", "times", "values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +156,8 @@ class Baselines:
 
     def save(self) -> bytes:
         """Return everything that is known, for `restore`."""
-        buffer = io.BytesIO()
         mark, held = self._watermark, self._watermark.held
-        np.savez(
-            buffer,
+        return packed(
             series=self._series,
             counts=self._counts,
             position=np.array([mark.lateness, mark.newest, mark.late]),
@@ -167,7 +166,6 @@ class Baselines:
             times=held.times,
             values=held.values,
         )
-        return buffer.getvalue()
 
     @classmethod
     def restore(cls, saved: bytes, settings: BaselineSettings | None = None) -> Baselines:
@@ -179,13 +177,8 @@ class Baselines:
             When it can't be read, or was kept under other settings.
         """
         baselines = cls(settings)
-        try:
-            with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
-                series, counts, position = parts["series"], parts["counts"], parts["position"]
-                held = Samples(parts["ids"], parts["times"], parts["values"])
-                numbers = tuple(parts["settings"].tolist())
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            raise InputError("baselines can't be restored", found=str(error)) from error
+        parts = unpacked(saved, _SAVED, "baselines")
+        series, numbers = parts["series"], tuple(parts["settings"].tolist())
         if series.dtype != SERIES or numbers != baselines.settings.numbers():
             raise InputError(
                 "baselines can't be restored",
@@ -193,8 +186,9 @@ class Baselines:
                 expected="what this release saved, under the same settings",
                 hint="begin anew: they calibrate themselves again",
             )
-        lateness, newest, late = position.tolist()
-        baselines._series, baselines._counts = series, counts
+        lateness, newest, late = parts["position"].tolist()
+        held = Samples(parts["ids"], parts["times"], parts["values"])
+        baselines._series, baselines._counts = series, parts["counts"]
         baselines._watermark = Watermark(lateness, newest, late, held)
         return baselines
 

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from relume.errors import InputError
+from relume.models.baselines.ranges import require_within
 
 
 def e_value(evidence: float, samples: int) -> float:
@@ -129,10 +129,7 @@ class OnlineFdr:
     faded: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "share", "memory"):
-            value = getattr(self, name)
-            if not 0.0 < value <= 1.0:
-                raise InputError(f"fdr.{name} = {value}", expected="more than 0, at most 1")
+        require_within(self, "fdr", dict.fromkeys(("alpha", "share", "memory"), (0, 1)))
 
     def begin(self) -> float:
         """Return the level of a new window."""

@@ -11,7 +11,6 @@ that is frozen.
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -21,6 +20,8 @@ import numpy as np
 from relume.errors import InputError
 from relume.models.baselines.compiled import compiled
 from relume.models.baselines.draws import stream_key, uniform
+from relume.models.baselines.packing import packed, unpacked
+from relume.models.baselines.ranges import require_within
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,11 +68,7 @@ class GuaranteedSettings:
 
     def __post_init__(self) -> None:
         ranges = {"alpha": (0, 1), "calibration": (1, 2000), "eta": (0, 1), "effect": (-1e-9, 10)}
-        for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not low < value <= high:
-                expected = f"more than {low}, at most {high}"
-                raise InputError(f"guaranteed.{name} = {value}", expected=expected)
+        require_within(self, "guaranteed", ranges)
 
     @property
     def margin(self) -> float:
@@ -200,9 +197,7 @@ class EDetector:
 
     def save(self) -> bytes:
         """Return everything that is known, for `restore`."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **self._state._asdict())
-        return buffer.getvalue()
+        return packed(**self._state._asdict())
 
     def restore(self, saved: bytes) -> None:
         """Go on from what was saved of the same stream under the same settings.
@@ -212,11 +207,7 @@ class EDetector:
         InputError
             When it can't be read, or its calibration has another size.
         """
-        try:
-            with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
-                kept = _State(*(parts[name] for name in _State._fields))
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            raise InputError("a detector can't be restored", found=str(error)) from error
+        kept = _State(**unpacked(saved, _State._fields, "a detector"))
         if kept.calibration.shape != self._state.calibration.shape:
             raise InputError(
                 "a detector can't be restored",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from relume.errors import InputError
+from relume.models.baselines.ranges import require_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,13 +139,8 @@ class BaselineSettings:
             "threshold": (0, 1e9),
             "noise_floor": (0, 1),
         }
-        for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not low < value <= high and value != 0:
-                raise InputError(
-                    f"baselines.{name} = {value}",
-                    expected=f"more than {low}, at most {high}",
-                )
+        told = {name: range_ for name, range_ in ranges.items() if getattr(self, name) != 0}
+        require_within(self, "baselines", told)
 
     def numbers(self) -> Numbers:
         """The settings as a kernel takes them."""

@@ -16,6 +16,7 @@ from relume.models.diagnosis.episode import (
     Position,
     SchedulerFacts,
     SignatureHits,
+    number_of,
 )
 from relume.models.diagnosis.placing import facts_of, has_agents
 from relume.models.diagnosis.writers import learn_writers, name_writers
@@ -81,7 +82,7 @@ class EpisodeBuilder:
         """Take a line that showed a new step."""
         tail = self._advances.setdefault(line.file, AdvanceTail())
         tail.add(line.line, line.event_time)
-        tail.rank, tail.node = line.task if line.rank is None else line.rank, line.node
+        tail.rank, tail.node = number_of(line), line.node
         self.note_clock(line)
 
     def note_clean_end(self, line: LogLine) -> None:

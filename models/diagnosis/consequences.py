@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from relume.events import LogLine
-from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.episode import Episode, number_of
 from relume.models.diagnosis.reported import reports_device, reports_link, reports_stall
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
@@ -28,6 +27,8 @@ FATAL_EXIT_CODES = frozenset(
 )
 COLLECTIVE_CATEGORIES = frozenset({"torch_nccl", "nccl", "rendezvous"})
 """Families whose time-outs are those of collectives: a storage stall aborts nothing by itself."""
+PEER_CATEGORIES = COLLECTIVE_CATEGORIES | {"container", "launcher"}
+"""Families of lines about other processes of the job, and not about a server of files, say."""
 SYSTEM_CATEGORIES = frozenset({"slurm", "gpu_driver", "host", "telemetry"})
 """Families whose lines the kernel, Slurm or a monitor prints, never a rank."""
 KERNEL_CATEGORIES = frozenset({"gpu_driver", "host"})
@@ -135,7 +136,7 @@ def follows(episode: Episode, hit: Hit, earlier: Hit) -> bool:
     One rank's lines keep their order; lines of different ranks are merged into one file in any
     order, so between two known ranks only clocks count.
     """
-    ranks = (_number(hit.line), _number(earlier.line))
+    ranks = (number_of(hit.line), number_of(earlier.line))
     if None in ranks or ranks[0] == ranks[1]:
         return precedes(episode, earlier, hit)
     before, after = episode.time(earlier), episode.time(hit)
@@ -159,7 +160,7 @@ def _of_another_victim(hit: Hit, earlier: Hit) -> bool:
 
     Whoever waits for a process that raised an exception may print before it, by its clock.
     """
-    ranks = (_number(hit.line), _number(earlier.line))
+    ranks = (number_of(hit.line), number_of(earlier.line))
     return None not in ranks and ranks[0] != ranks[1] and earlier.signature.role is Role.CASCADE
 
 
@@ -177,20 +178,13 @@ def _exception_after_timeout(episode: Episode, hit: Hit, earlier: Hit) -> bool:
 
 def _waited(episode: Episode, hit: Hit) -> bool:
     """Whether the rank of a line timed out itself, or nobody knows: who died did not wait."""
-    number = _number(hit.line)
+    number = number_of(hit.line)
     if number is None:
         return True
     return any(
-        number in {printer.rank, printer.task}
+        group.first[0].signature.tier is Tier.TIMEOUT and group.is_printed_by(number)
         for group in episode.hits.values()
-        if group.first[0].signature.tier is Tier.TIMEOUT
-        for printer in group.printers
     )
-
-
-def _number(line: LogLine) -> int | None:
-    """Rank of a printer, or its task where only that is known."""
-    return line.task if line.rank is None else line.rank
 
 
 def _timeout_after_death(episode: Episode, hit: Hit, earlier: Hit) -> bool:
@@ -214,7 +208,7 @@ def _same_process(episode: Episode, hit: Hit, death: Hit) -> bool:
     if not number.isdigit():
         return False
     if "rank" in death.captures or ranks.tasks_are_ranks is not False:
-        return int(number) in {line.rank, line.task if line.rank is None else line.rank}
+        return int(number) in {line.rank, number_of(line)}
     return line.task == int(number)
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from relume.models.diagnosis.blame import Blame
 from relume.models.diagnosis.citing import cited
-from relume.models.diagnosis.consequences import is_generic, is_system_log
+from relume.models.diagnosis.consequences import PEER_CATEGORIES, is_generic, is_system_log
 from relume.models.diagnosis.episode import Episode
 from relume.models.diagnosis.locating import (
     ADDRESS,
+    host_words,
     named,
     named_nodes,
     nodes_known,
     of_one_node,
     placed,
-    printer,
+    printed_at,
     words_of,
 )
 from relume.models.diagnosis.order import Root
@@ -37,9 +37,6 @@ _SHARED_BY_ALL = frozenset({Domain.WORKLOAD, Domain.NETWORK})
 """Domains in which nobody is to blame for what processes of several nodes print alike."""
 _EARLIEST_IS_ITS_OWN = frozenset({Domain.HARDWARE, Domain.UNKNOWN})
 """Domains in which the first to print it is to blame: the others follow from it."""
-_OF_PEERS = frozenset({"container", "launcher", "nccl", "rendezvous", "torch_nccl"})
-"""Families of lines whose peer is another process of the job, not a server of files."""
-_HOST_WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
 _TOLD = {
     Source.NCCL_INIT: "NCCL's line of its start",
     Source.LAUNCHER: "the launcher's books",
@@ -173,10 +170,10 @@ def _within(own: Collection[str], episode: Episode, blame: Blame) -> Blame:
 def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     """Name the one rank that prints it, else the one node on which all do."""
     alike = _alike(episode, hit)
-    told = (placed(episode, printer(h, episode.ranks)) for h in alike)
+    told = (printed_at(episode, h) for h in alike)
     places = list(dict.fromkeys(where for where in told if where))
     if len(places) <= 1:
-        return Blame(placed(episode, printer(hit, episode.ranks)))
+        return Blame(printed_at(episode, hit))
     common = of_one_node(in_common(places), places, episode.ranks)
     if common.rank is not None:
         return Blame(common)
@@ -187,7 +184,7 @@ def _blame_of_printer(episode: Episode, hit: Hit) -> Blame:
     if hit.signature.domain in _SHARED_BY_ALL or hit.signature.cause == STUCK_CAUSE:
         return Blame(reasons=(shared,))
     if common.node is None and hit.signature.domain in _EARLIEST_IS_ITS_OWN:
-        return Blame(placed(episode, printer(hit, episode.ranks)))
+        return Blame(printed_at(episode, hit))
     return Blame(common)
 
 
@@ -227,9 +224,8 @@ def _named_in_words(episode: Episode, hit: Hit) -> Blame | None:
     alike = [h for h in episode.hits[hit.signature.id].first if not episode.recovered(h)]
     told: dict[str, set[str | None]] = {}
     for other in alike:
-        printed = placed(episode, printer(other, episode.ranks)).node
-        words = {short_name(w.rstrip(".")) for w in _HOST_WORD.findall(other.line.message)}
-        for name in words & own.keys():
+        printed = printed_at(episode, other).node
+        for name in host_words(other.line.message) & own.keys():
             told.setdefault(name, set()).add(printed)
     if len(told) != 1:
         return None
@@ -244,13 +240,12 @@ def _named_in_words(episode: Episode, hit: Hit) -> Blame | None:
 def _names_a_peer(hit: Hit) -> bool:
     """Whether the line names another process of the job that could not be reached."""
     signature = hit.signature
-    return "peer" in hit.captures and signature.category in _OF_PEERS
+    return "peer" in hit.captures and signature.category in PEER_CATEGORIES
 
 
 def _pair(episode: Episode, hit: Hit) -> Pair | None:
-    ranks, peer = episode.ranks, hit.captures["peer"]
-    node = placed(episode, printer(hit, ranks)).node
-    peer = ranks.addresses.get(peer, peer)
+    node, peer = printed_at(episode, hit).node, hit.captures["peer"]
+    peer = episode.ranks.addresses.get(peer, peer)
     return Pair(None if node is None else short_name(node), short_name(peer))
 
 

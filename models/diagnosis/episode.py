@@ -74,11 +74,16 @@ class SignatureHits:
         is_apart = self.last is not None and self.last is not self.first[-1]
         return (*self.first, self.last) if is_apart and self.last else tuple(self.first)
 
+    def is_printed_by(self, number: int) -> bool:
+        """Whether the process of this rank, or task, is one of the printers."""
+        return any(number in {printer.rank, printer.task} for printer in self.printers)
+
     def relabelled(self, change: Callable[[Hit], Hit]) -> SignatureHits:
         """Return the same hits as `change` makes them; their number stays."""
-        group = SignatureHits.of(map(change, self.first))
+        first = list(map(change, self.first))
+        group = SignatureHits.of(first)
+        group.first, group.count = first, self.count
         group.last = None if self.last is None else change(self.last)
-        group.first, group.count = list(map(change, self.first)), self.count
         return group
 
     @classmethod
@@ -159,10 +164,9 @@ class Episode:
     file that says that the work starts again. `lost_ends` are the logs whose last part could not be
     read. `frames` says of lines that name an exception, by file and line, in which code it was
     raised. `clocks` says by how much the clocks of nodes are off. `begin_time` is the earliest
-    clock of the job's own lines, null without one. `starts` is the line of each file at which the
-    ranks were last started anew. `dumps` is what dumps of the attempt show, null without any.
     clock of lines that show the job at work, null without one. `starts` is the line of each file at
     which the ranks were last started anew, `launches` when each node's daemon launched the job.
+    `dumps` is what dumps of the attempt show, null without any.
     """
 
     attempt: str
@@ -246,6 +250,11 @@ def _same_object(closing: Hit, hit: Hit) -> bool:
         for name in ("peer", "nic")
         if name in closing.captures and name in hit.captures
     )
+
+
+def number_of(line: LogLine) -> int | None:
+    """Return the rank that wrote a line, or its task where only that is known; null for neither."""
+    return line.task if line.rank is None else line.rank
 
 
 def printer_of(hit: Hit) -> Printer:

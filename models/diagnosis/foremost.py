@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from relume.models.diagnosis.consequences import GENERIC_SPECIFICITY
 from relume.models.diagnosis.episode import Episode
-from relume.models.diagnosis.locating import placed, printer
+from relume.models.diagnosis.locating import host_words, placed, printed_at
 from relume.models.diagnosis.outlook import operation
 from relume.models.diagnosis.own import own_nodes
 from relume.models.diagnosis.unexplained import is_unexplained
@@ -22,7 +22,6 @@ from relume.reasons import Reason, ReasonCode
 from relume.slurm.nodes import short_name
 from relume.verdict import Domain, Kind, Locator, Retry, Unrecognised, Verdict
 
-_WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
 _INDENTED = re.compile(r"\s|[^\n]{0,200}?(?:[|>:\]-]|\bERROR) {3,}[^\s|]")
 """A line of a stack, also behind a prefix."""
 _WARNS = re.compile(r"\bWARN(?:ING)?\b|\bwarning\b|\bdeprecat", re.IGNORECASE)
@@ -129,10 +128,9 @@ def accused(episode: Episode, line: Unrecognised) -> Locator:
     A node is accused by any line of trouble of another place that names it and no other; a rank
     only in words that say what it hasn't done: who asks and who is waited for are ranks, too.
     """
-    printer = placed(episode, line.where)
-    words = {short_name(word.rstrip(".")) for word in _WORD.findall(line.text)}
-    named = words & own_nodes(episode)
-    named -= {short_name(printer.node)} if printer.node else set()
+    node = placed(episode, line.where).node
+    named = host_words(line.text) & own_nodes(episode)
+    named -= {short_name(node)} if node else set()
     if len(named) == 1:
         return Locator(node=named.pop())
     ranks = {int(found[1] or found[2]) for found in _LACKING.finditer(line.text)}
@@ -186,7 +184,7 @@ def _is_apart(episode: Episode, verdict: Verdict, line: Unrecognised) -> bool:
     Merged logs, and clocks that nobody compared, put lines of several processes in any order.
     """
     where, hits = placed(episode, line.where), _hits_of(episode, verdict)
-    printers = [placed(episode, printer(hit, episode.ranks)) for hit in hits]
+    printers = [printed_at(episode, hit) for hit in hits]
     waits = bool(hits) and (
         hits[0].signature.role is Role.CASCADE or hits[0].signature.tier is Tier.TIMEOUT
     )

@@ -18,6 +18,7 @@ MAX_RANKS_ON_NODE = 16
 ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z|[0-9a-fA-F]*:[0-9a-fA-F:]+\Z")
 _HOSTLIST_LIMIT = 4096
 MAX_WORDS = 400
+_HOST_WORD = re.compile(r"[A-Za-z0-9][\w.-]{1,252}")
 _DIFFERING = re.compile(r"0[xX][0-9a-fA-F]+|[\w.-]*\d[\w.-]*")
 """Words with a digit: numbers, addresses, hosts, paths' parts."""
 
@@ -95,6 +96,11 @@ def placed(episode: Episode, where: Locator) -> Locator:
     )
 
 
+def printed_at(episode: Episode, hit: Hit) -> Locator:
+    """Where the printing process of a line is, by the line itself and by what else is known."""
+    return placed(episode, printer(hit, episode.ranks))
+
+
 def of_one_node(common: Locator, places: Sequence[Locator], ranks: RankMap) -> Locator:
     """Take the one node that is known of neighbouring ranks, at most as many as a node has."""
     nodes = {short_name(where.node): where.node for where in places if where.node is not None}
@@ -119,6 +125,11 @@ def nodes_known(episode: Episode) -> tuple[str, ...]:
 def words_of(hit: Hit) -> str:
     """Return the message of a line without what differs between processes: names and numbers."""
     return _DIFFERING.sub("0", hit.line.message[:MAX_WORDS])
+
+
+def host_words(text: str) -> set[str]:
+    """Return the words of a text that may be names of hosts, short."""
+    return {short_name(word.rstrip(".")) for word in _HOST_WORD.findall(text)}
 
 
 def _numbers(text: str | None) -> list[int]:

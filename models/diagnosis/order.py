@@ -55,14 +55,15 @@ class Root:
 
 def choose_root(episode: Episode) -> Root | None:
     """Return the root of the episode, or null when no line of it is a sign of failure."""
-    open_hits = [h for h in episode.all_hits() if h.signature.role in ANCHORS]
+    told = [h for h in episode.all_hits() if h.signature.role in ANCHORS]
+    forged = [h for h in told if is_forged_decision(h)]
+    open_hits = [h for h in told if not is_forged_decision(h)] if forged else told
     ignored = _ignored_exceptions(episode)
     anchors = one_per_line(
         h
         for h in open_hits
         if not (
-            is_forged_decision(h)
-            or is_retried(h)
+            is_retried(h)
             or _survived_quote(episode, h)
             or episode.recovered(h)
             or episode.taken_back(h)
@@ -72,9 +73,8 @@ def choose_root(episode: Episode) -> Root | None:
     anchors = without_outlived(without_words_of_victims(_without_echoes(anchors)))
     if not anchors:
         return None
-    forged = [hit for hit in open_hits if is_forged_decision(hit)]
     why = [Reason(ReasonCode.FORGED, cited(forged), len(forged))] if forged else []
-    why += _got_over([hit for hit in open_hits if hit not in forged], anchors)
+    why += _got_over(open_hits, anchors)
     causes = [h for h in anchors if h.signature.role in CAUSES or died_by_signal(h)]
     if causes:
         kept = _without_consequences(episode, anchors, causes, why)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from relume.models.diagnosis.consequences import (
     CAUSES,
-    COLLECTIVE_CATEGORIES,
+    PEER_CATEGORIES,
     is_generic,
     is_system_log,
 )
+from relume.models.diagnosis.episode import number_of
 from relume.models.diagnosis.locating import words_of
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
@@ -18,8 +19,6 @@ from relume.verdict import Domain
 
 MIN_OTHERS = 3
 """So many other processes that fail alike show that this is no effect of what one said before."""
-_OF_PEERS = COLLECTIVE_CATEGORIES | {"container", "launcher", "nccl", "rendezvous"}
-"""Families of lines that others may cause: a process that talks to others fails with them."""
 
 
 def without_words_of_victims(hits: Sequence[Hit]) -> list[Hit]:
@@ -43,7 +42,7 @@ def without_outlived(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _is_outlived(hit: Hit, shared: dict[str, dict[int, Hit]]) -> bool:
-    number = _number(hit)
+    number = number_of(hit.line)
     if number is None or is_system_log(hit) or hit.signature.domain is Domain.SCHEDULER:
         return False
     for rule, last in shared.items():
@@ -63,7 +62,7 @@ def _failed_alike(hits: Sequence[Hit]) -> dict[str, dict[int, Hit]]:
         if h.signature.role in CAUSES
         and h.signature.tier is Tier.EXCEPTION
         and h.signature.domain is not Domain.SCHEDULER
-        and h.signature.category not in _OF_PEERS
+        and h.signature.category not in PEER_CATEGORIES  # who talks to others fails with them
         and not is_generic(h)
         and not is_system_log(h)
     )
@@ -74,11 +73,7 @@ def _by_rule(hits: Sequence[Hit]) -> dict[str, dict[int, Hit]]:
     """The last line of each rule and process."""
     found: defaultdict[str, dict[int, Hit]] = defaultdict(dict)
     for hit in hits:
-        number = _number(hit)
+        number = number_of(hit.line)
         if number is not None:
             found[hit.signature.id][number] = hit
     return dict(found)
-
-
-def _number(hit: Hit) -> int | None:
-    return hit.line.task if hit.line.rank is None else hit.line.rank

@@ -78,11 +78,10 @@ def _first_ended(episode: Episode) -> Locator:
 def _is_victim(episode: Episode, rank: int) -> bool:
     """Whether a rank printed that it had lost others."""
     return any(
-        rank in {printer.rank, printer.task}
-        for group in episode.hits.values()
-        if group.first[0].signature.role is Role.CASCADE
+        group.first[0].signature.role is Role.CASCADE
         and group.first[0].signature.category not in SYSTEM_CATEGORIES
-        for printer in group.printers
+        and group.is_printed_by(rank)
+        for group in episode.hits.values()
     )
 
 

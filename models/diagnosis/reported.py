@@ -9,7 +9,7 @@ stopped to answer explains collectives that nobody joins.
 from __future__ import annotations
 
 from relume.models.diagnosis.clocks import MICROSECONDS, node_of
-from relume.models.diagnosis.episode import Episode
+from relume.models.diagnosis.episode import Episode, number_of
 from relume.models.ranks.pci import normal_pci
 from relume.models.signatures.hit import Hit
 from relume.models.signatures.rule import Role, Tier
@@ -78,7 +78,7 @@ def _same_device(episode: Episode, hit: Hit, device: Hit) -> bool:
     node, other = node_of(hit, episode.ranks), device.line.node
     if node is not None and other is not None and short_name(node) != short_name(other):
         return False
-    rank = hit.line.task if hit.line.rank is None else hit.line.rank
+    rank = number_of(hit.line)
     pci, faulty = episode.ranks.place(rank).pci, normal_pci(device.captures.get("gpu"))
     return pci is None or faulty is None or pci == faulty
 

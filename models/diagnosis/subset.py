@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from relume.models.diagnosis.citing import cited
 from relume.models.diagnosis.episode import Episode
-from relume.models.diagnosis.locating import nodes_known, of_one_node, placed, printer
+from relume.models.diagnosis.locating import nodes_known, of_one_node, printed_at
 from relume.models.diagnosis.suspects import in_common
 from relume.models.signatures.hit import Hit
 from relume.reasons import Reason, ReasonCode
@@ -67,11 +67,11 @@ def spread_of(episode: Episode, hit: Hit) -> Spread | None:
     an attempt of one node.
     """
     cause = hit.signature.cause
-    everyone = _nodes(episode)
     if cause not in OF_THE_NODE:
         return None
+    everyone = _nodes(episode)
     alike = [h for h in _of_cause(episode, cause) if not episode.recovered(h)]
-    places = list(dict.fromkeys(placed(episode, printer(h, episode.ranks)) for h in alike))
+    places = list(dict.fromkeys(printed_at(episode, h) for h in alike))
     if len(everyone) < MIN_NODES or any(where.node is None for where in places):
         return _of_neighbours(episode, hit, alike, places)
     count = Counter(short_name(where.node) for where in places if where.node is not None)

@@ -8,7 +8,7 @@ all others wait (signature reference, facts 1-3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relume.models.diagnosis.episode import Episode
@@ -62,15 +62,15 @@ class Laggard:
 def find_laggard(episode: Episode) -> Laggard | None:
     """Name the rank or node out of step, or null when the counters are equal or too few to tell."""
     waves = _waves(_by_rank(_timeouts(episode), episode.ranks))
-    largest = max(waves.values(), key=lambda w: len(read_counters(w)), default=[])
-    counters = read_counters(largest)
+    told = {pg: read_counters(wave) for pg, wave in waves.items()}
+    largest = max(told, key=lambda pg: len(told[pg]), default=None)
+    counters = told.get(largest, {})
     found = _lowest_enqueued(counters, episode.ranks) or _short_queue(counters)
     found = found or _not_begun(counters)
-    if found is None and _one_kind_of_work(largest):
+    if found is None and _one_kind_of_work(waves.get(largest, ())):
         found = _behind(counters)
     if found is not None:
         return found
-    told = {pg: set(read_counters(wave)) for pg, wave in waves.items()}
     found = _silent(set().union(*told.values()), episode.ranks)
     if found is None or found.rank is None:
         return found
@@ -104,12 +104,12 @@ def _by_rank(hits: Sequence[Hit], ranks: RankMap) -> Iterator[Hit]:
         yield replace(hit, line=replace(line, rank=line.task)) if is_task else hit
 
 
-def _group_of(silent: int, told: Mapping[str | None, set[int]]) -> str | None:
+def _group_of(silent: int, told: Mapping[str | None, Collection[int]]) -> str | None:
     """The process group of a silent rank: the one whose neighbouring ranks leave a gap for it."""
     fitting = {
         pg: len(ranks)
         for pg, ranks in told.items()
-        if pg is not None and _is_block(ranks | {silent}) and len(told) > 1
+        if pg is not None and _is_block({*ranks, silent}) and len(told) > 1
     }
     return min(fitting, key=lambda pg: fitting[pg], default=None)
 

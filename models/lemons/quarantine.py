@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from relume.errors import InputError
+from relume.errors import InputError, counted
 from relume.models.lemons.score import HARDWARE_GRADE
 from relume.verdict import Domain
 
@@ -129,12 +129,12 @@ class Quarantine:
         hold = _Hold(at, faults)
         if len(self._held) >= self.places:
             if not self._held or self._least(at)[0] >= hold.risk(at):
-                why = f"{faults} {_faults(faults)}; all {self.places} places are taken"
+                why = f"{counted(faults, 'fault')}; all {self.places} places are taken"
                 return [*changes, Change(node, at, Move.NO_ROOM, why)]
             calmest = self._least(at)[1]
             changes.append(self._let_go(calmest, at, f"makes room for {node}"))
         self._held[node] = hold
-        why = f"{faults} {_faults(faults)} in {self.settings.window_days:g} days"
+        why = f"{counted(faults, 'fault')} in {self.settings.window_days:g} days"
         return [*changes, Change(node, at, Move.HOLD, why)]
 
     def advance(self, at: int) -> list[Change]:
@@ -165,7 +165,3 @@ class Quarantine:
         faults = self._faults.get(node, [])
         del faults[: bisect_left(faults, at - round(self.settings.window_days * DAY))]
         return len(faults)
-
-
-def _faults(count: int) -> str:
-    return "fault" if count == 1 else "faults"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relume.advice import Budget, Operation
+from relume.advice import Operation
 from relume.models.policy.guards import (
     EXCLUSION_GUARDS,
     RESTART_GUARDS,
-    counted_tries,
+    budget_of,
     spoken,
 )
 from relume.models.policy.policy import Policy
@@ -47,29 +47,18 @@ def _first_rule(view: PolicyView, policy: Policy) -> Decision:
             operation,
             rule.__name__,
             reason,
-            _budget(view, policy),
+            budget_of(view, policy),
             view.verdict.exclude_nodes if excludes else (),
             passed=tuple(passed),
         )
     raise AssertionError("the last rule always applies")
 
 
-def _budget(view: PolicyView, policy: Policy) -> Budget:
-    wished = view.wishes.max_restarts
-    allowed = policy.max_restarts if wished is None else min(wished, policy.max_restarts)
-    used = counted_tries(view)
-    return Budget(used, max(0, allowed - used))
-
-
 def _guarded(view: PolicyView, policy: Policy, decision: Decision) -> Decision:
-    for check, instead in RESTART_GUARDS:
+    excludes = decision.operation is Operation.RESTART_EXCLUDING
+    plainly = ((check, Operation.RESTART) for check in EXCLUSION_GUARDS if excludes)
+    for check, instead in (*RESTART_GUARDS, *plainly):
         guard = spoken(check, view, policy)
         if guard is not None:
             return replace(decision, operation=instead, exclude_nodes=(), guards=(guard,))
-    if decision.operation is Operation.RESTART_EXCLUDING:
-        for check in EXCLUSION_GUARDS:
-            guard = spoken(check, view, policy)
-            if guard is not None:
-                plain = Operation.RESTART
-                return replace(decision, operation=plain, exclude_nodes=(), guards=(guard,))
     return decision

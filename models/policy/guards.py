@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from relume.advice import Operation
+from relume.advice import Budget, Operation
 from relume.models.policy.policy import Policy
 from relume.models.policy.repeats import with_progress
 from relume.models.policy.view import Guard, PolicyView
@@ -32,12 +32,18 @@ def counted_tries(view: PolicyView, *, since: int | None = None) -> int:
     )
 
 
-def max_restarts(view: PolicyView, policy: Policy) -> str | None:
-    """All tries of the run."""
+def budget_of(view: PolicyView, policy: Policy) -> Budget:
+    """Tries that the run has used and has left: a job may wish for fewer than the site allows."""
     wished = view.wishes.max_restarts
     allowed = policy.max_restarts if wished is None else min(wished, policy.max_restarts)
     used = counted_tries(view)
-    return f"all {used} tries are used up" if used >= allowed else None
+    return Budget(used, max(0, allowed - used))
+
+
+def max_restarts(view: PolicyView, policy: Policy) -> str | None:
+    """All tries of the run."""
+    budget = budget_of(view, policy)
+    return None if budget.left else f"all {budget.used} tries are used up"
 
 
 def window_restarts(view: PolicyView, policy: Policy) -> str | None:

@@ -14,7 +14,7 @@ from relume.models.signatures.rule import Exclude, Implicates, Role, Signature, 
 from relume.verdict import Domain, Kind, Retry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from enum import StrEnum
 
 _WHO = ("node", "nodes", "nodefirst", "peer", "rank", "ranks", "local_rank", "gpu", "nic")
@@ -81,7 +81,7 @@ def read_signature(entry: object, category: str) -> Signature:
     if not isinstance(entry, dict):
         expected = "a [[signature]] table"
         raise BadRuleError([FieldError("signature", found=shown(entry), expected=expected)])
-    problems = list(_key_problems(entry))
+    problems = list(key_problems(entry, _KNOWN, _REQUIRED))
     values: dict[str, Any] = {}
     for name in entry:
         try:
@@ -100,19 +100,22 @@ def read_signature(entry: object, category: str) -> Signature:
     return signature
 
 
-def _key_problems(entry: dict[str, Any]) -> Iterator[FieldError]:
+def key_problems(
+    entry: dict[str, Any], known: Collection[str], required: Iterable[str]
+) -> Iterator[FieldError]:
+    """Yield what is wrong with the keys of a rule's table."""
     for key in entry:
-        if key not in _KNOWN:
-            hint = did_you_mean(key, _KNOWN)
-            yield FieldError(key, found="an unknown key", expected=", ".join(_KNOWN), hint=hint)
-    for name in _REQUIRED:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            yield FieldError(key, found="an unknown key", expected=", ".join(known), hint=hint)
+    for name in required:
         if name not in entry:
             yield FieldError(name, found="nothing", expected="a value: every rule needs it")
 
 
 def _read(name: str, value: object) -> object:
     if name in _ENUMS:
-        return _read_enum(name, value, _ENUMS[name])
+        return read_enum(name, value, _ENUMS[name])
     if name == "specificity":
         return _read_specificity(value)
     if name == "override":
@@ -127,7 +130,14 @@ def _read(name: str, value: object) -> object:
     return text
 
 
-def _read_enum(name: str, value: object, values: type[StrEnum]) -> StrEnum:
+def read_enum(name: str, value: object, values: type[StrEnum]) -> StrEnum:
+    """Read a field that is one of a few words.
+
+    Raises
+    ------
+    FieldError
+        For any other.
+    """
     try:
         return values(str(value))
     except ValueError:
@@ -263,10 +273,15 @@ _READERS = {
 }
 
 
-def _conflicts(rule: Signature) -> Iterator[FieldError]:
-    if rule.domain is Domain.WORKLOAD and rule.exclude is not Exclude.NEVER:
+def exclusion_problems(domain: Domain, exclude: Exclude) -> Iterator[FieldError]:
+    """Yield what is wrong where a node would be left out for what is no node's matter."""
+    if domain is Domain.WORKLOAD and exclude is not Exclude.NEVER:
         expected = "'never': a node isn't to blame for the workload"
-        yield FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+        yield FieldError("exclude", found=f"{exclude.value!r}", expected=expected)
+
+
+def _conflicts(rule: Signature) -> Iterator[FieldError]:
+    yield from exclusion_problems(rule.domain, rule.exclude)
     if rule.implicates is Implicates.NOBODY and rule.exclude is Exclude.YES:
         expected = "'never' or 'on_repeat' where nobody is implicated"
         yield FieldError("exclude", found="'yes'", expected=expected)

@@ -223,13 +223,18 @@ def _read_entry(
         rule = replace(read_signature(entry, category), origin=origin)
         yield rule if packaged else as_site_rule(rule)
     except BadRuleError as error:
-        for problem in error.problems:
-            yield RuleError(
-                f"{origin}: rule {name}: field {problem.name}",
-                found=problem.found,
-                expected=problem.expected,
-                hint=problem.hint,
-            )
+        yield from field_errors(f"{origin}: rule {name}", error)
+
+
+def field_errors(where: str, error: BadRuleError) -> Iterator[RuleError]:
+    """Yield all that is wrong with one rule, which `where` names with its file."""
+    for problem in error.problems:
+        yield RuleError(
+            f"{where}: field {problem.name}",
+            found=problem.found,
+            expected=problem.expected,
+            hint=problem.hint,
+        )
 
 
 def _top_level_problem(source: str, table: dict[str, Any]) -> RuleError | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from relume.features.metrics.edges import LINK_COUNTERS
 from relume.features.metrics.peers import THROTTLE, Worse, all_against_peers, outliers
+from relume.features.metrics.points import has_bits
 from relume.models.straggler.evidence import Condition
 from relume.verdict import Health
 
@@ -13,27 +15,10 @@ if TYPE_CHECKING:
 
     from relume.features.metrics.points import Points, Window
 
-LINK_METRICS: Final = frozenset(
-    {
-        "gpu_nvlink_crc_errors_count_total",
-        "gpu_nvlink_replays_count_total",
-        "gpu_nvlink_recoveries_count_total",
-        "nic_receive_errors_count_total",
-        "nic_symbol_errors_count_total",
-        "nic_link_downs_count_total",
-        "nic_link_recoveries_count_total",
-        "net_transmit_errors_count_total",
-        "net_receive_errors_count_total",
-        "net_carrier_changes_count_total",
-    }
-)
-"""Counters of what goes wrong on a link. Packets that are discarded count nothing: congestion."""
 LEAST_ERRORS: Final = 0.1
 """Errors a second below which links are healthy: all have some now and then."""
 _THERMAL, _POWER = 0x40, 0x80
 """Bits of NVML's clock event reasons: HW thermal slowdown, HW power brake."""
-_BITS: Final = 2**53
-"""Beyond it a float is no exact set of bits."""
 _MOST: Final = 0.5
 
 
@@ -79,7 +64,7 @@ def _links(window: Window, nodes: Collection[str]) -> dict[str, Condition]:
     rates: dict[str, float] = {}
     for series, points in window.items():
         node = series.node
-        if node is not None and node in nodes and series.metric in LINK_METRICS and points:
+        if node is not None and node in nodes and series.metric in LINK_COUNTERS and points:
             mean = sum(value for _, value in points) / len(points)
             rates[node] = max(rates.get(node, 0.0), mean)
     return {
@@ -107,7 +92,7 @@ def _reason(throttles: Iterable[Points]) -> str:
     known = list(throttles)
     for cause, bit in (("thermal", _THERMAL), ("power", _POWER)):
         for points in known:
-            stands = sum(0 <= value < _BITS and int(value) & bit != 0 for _, value in points)
+            stands = sum(has_bits(value, bit) for _, value in points)
             if stands >= _MOST * len(points):
                 return cause
     return "clocks"

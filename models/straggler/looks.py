@@ -64,7 +64,7 @@ def _slow_worker(evidence: Evidence, parts: Decomposition | None) -> Answer | No
         nodes = _nodes_of(evidence, ranks) if what == "rank" else (str(part.name),)
         words = (
             f"{what} {part.name} takes {part.ratio:.2f} times as long as its peers; without it "
-            f"{part.share:.0%} of the delay would be gone".replace("%", " %")
+            f"{_percent(part.share)} of the delay would be gone"
         )
         return Answer(Blame.NODE, "slow_worker", Domain.HARDWARE, 0.9, nodes, ranks, (words,))
     return None
@@ -105,25 +105,24 @@ def _several(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
     """Several ranks are slow and the others are not: more than one cause, or one that is shared."""
     if parts is None or not _lasts(parts, evidence):
         return None
-    words = f"several ranks are slow, the slowest by {parts.lasting:.0%}; no one of them costs most"
-    return Answer(Blame.UNKNOWN, None, Domain.UNKNOWN, 0.5, why=(words.replace("%", " %"),))
+    lasting = _percent(parts.lasting)
+    words = f"several ranks are slow, the slowest by {lasting}; no one of them costs most"
+    return Answer(Blame.UNKNOWN, None, Domain.UNKNOWN, 0.5, why=(words,))
 
 
 def _sequences(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
     """Another rank is the slowest each time: their work is uneven."""
     if parts is None or not _explains(parts.changing, evidence):
         return None
-    words = f"another rank is slowest in each step, which costs {parts.changing:.0%}"
-    return Answer(
-        Blame.JOB, "sequence_imbalance", Domain.WORKLOAD, 0.85, why=(words.replace("%", " %"),)
-    )
+    words = f"another rank is slowest in each step, which costs {_percent(parts.changing)}"
+    return Answer(Blame.JOB, "sequence_imbalance", Domain.WORKLOAD, 0.85, why=(words,))
 
 
 def _waiting(evidence: Evidence, _: Decomposition | None) -> Answer | None:
     """Steps wait for input."""
     if evidence.waits is None or evidence.waits < MOST:
         return None
-    words = f"{evidence.waits:.0%} of the delay is waiting for input".replace("%", " %")
+    words = f"{_percent(evidence.waits)} of the delay is waiting for input"
     if evidence.slow_beside >= OTHER_JOBS:
         beside = f"{evidence.slow_beside} other jobs became slow at the same time"
         return Answer(Blame.JOB, "storage", Domain.FACILITY, 0.85, why=(words, beside))
@@ -157,8 +156,8 @@ def _mixed_in(evidence: Evidence, _: Decomposition | None) -> Answer | None:
     """Steps as usual with slow ones between: something else is done now and then."""
     if evidence.slow_share >= MIXED_SHARE:
         return None
-    words = f"{evidence.slow_share:.0%} of the steps are slow, the others are as before"
-    return Answer(Blame.JOB, "mixed_in", Domain.WORKLOAD, 0.8, why=(words.replace("%", " %"),))
+    words = f"{_percent(evidence.slow_share)} of the steps are slow, the others are as before"
+    return Answer(Blame.JOB, "mixed_in", Domain.WORKLOAD, 0.8, why=(words,))
 
 
 def _alike(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
@@ -166,8 +165,13 @@ def _alike(evidence: Evidence, parts: Decomposition | None) -> Answer | None:
     if parts is None or not _acquits(evidence):
         return None
     cause = "gradual_drift" if evidence.is_gradual else "all_ranks_alike"
-    words = f"all {parts.ranks} ranks are slow alike: the slowest by {parts.lasting:.1%} more"
-    return Answer(Blame.JOB, cause, Domain.WORKLOAD, 0.8, why=(words.replace("%", " %"),))
+    lasting = _percent(parts.lasting, digits=1)
+    words = f"all {parts.ranks} ranks are slow alike: the slowest by {lasting} more"
+    return Answer(Blame.JOB, cause, Domain.WORKLOAD, 0.8, why=(words,))
+
+
+def _percent(share: float, *, digits: int = 0) -> str:
+    return f"{share:.{digits}%}".replace("%", " %")
 
 
 def _acquits(evidence: Evidence) -> bool:

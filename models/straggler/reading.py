@@ -10,7 +10,7 @@ from relume.models.straggler.steps import StepTime
 
 if TYPE_CHECKING:
     from relume.features.progress.samples import Sample
-from relume.features.progress.series import Series
+    from relume.features.progress.series import Series
 
 
 def step_time(series: Series, sample: Sample, time: int | None = None) -> StepTime | None:

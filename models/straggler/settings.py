@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from relume.errors import InputError
+from relume.models.baselines.ranges import require_within
 
 if TYPE_CHECKING:
     from relume.models.baselines.series import BaselineSettings
@@ -63,11 +63,7 @@ class StragglerSettings:
             "fast_threshold": (0, 1e6),
             "warm_up": (-1, 1e6),
         }
-        for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not low < value <= high:
-                expected = f"more than {low}, at most {high}"
-                raise InputError(f"straggler.{name} = {value}", expected=expected)
+        require_within(self, "straggler", ranges)
 
     def fast(self) -> BaselineSettings:
         """Settings of the fast mode's baseline."""

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from array import array
@@ -22,6 +21,7 @@ from relume.errors import InputError
 from relume.models.baselines.baselines import Baselines
 from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
 from relume.models.baselines.kernels import CUSUM
+from relume.models.baselines.packing import packed, unpacked
 from relume.models.baselines.series import BLOCK
 from relume.models.straggler.settings import StragglerSettings
 
@@ -244,7 +244,6 @@ class PaceStream:
 
     def save(self) -> bytes:
         """Return everything that is known, for `restore`."""
-        buffer = io.BytesIO()
         plain = {
             "level": int(self.level),
             "held": self._held.tolist(),
@@ -254,13 +253,11 @@ class PaceStream:
             "since_alarm": self._since_alarm,
         }
         guaranteed = self._guaranteed.save() if self._guaranteed is not None else b""
-        np.savez(
-            buffer,
+        return packed(
             plain=np.frombuffer(json.dumps(plain).encode(), np.uint8),
             fast=np.frombuffer(self._fast.save(), np.uint8),
             guaranteed=np.frombuffer(guaranteed, np.uint8),
         )
-        return buffer.getvalue()
 
     def restore(self, saved: bytes) -> None:
         """Go on from what was saved of the same stream under the same settings.
@@ -270,15 +267,15 @@ class PaceStream:
         InputError
             When it can't be read, or was saved under other settings.
         """
+        parts = unpacked(saved, ("plain", "fast", "guaranteed"), "a stream")
+        fast, guaranteed = parts["fast"].tobytes(), parts["guaranteed"].tobytes()
         try:
-            with np.load(io.BytesIO(saved), allow_pickle=False) as parts:
-                plain = json.loads(parts["plain"].tobytes())
-                fast, guaranteed = parts["fast"].tobytes(), parts["guaranteed"].tobytes()
-                level, taken = Level(plain["level"]), int(plain["taken"])
-                held, span = array("d", plain["held"]), float(plain["span"])
-                recent = deque(map(float, plain["recent"]), maxlen=RECENT)
-                since_alarm = int(plain["since_alarm"])
-        except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+            plain = json.loads(parts["plain"].tobytes())
+            level, taken = Level(plain["level"]), int(plain["taken"])
+            held, span = array("d", plain["held"]), float(plain["span"])
+            recent = deque(map(float, plain["recent"]), maxlen=RECENT)
+            since_alarm = int(plain["since_alarm"])
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError("a stream can't be restored", found=str(error)) from error
         self._fast = Baselines.restore(fast, self.settings.fast())
         self.level, self._taken, self._held, self._span = level, taken, held, span

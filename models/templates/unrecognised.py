@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from relume.errors import counted
 from relume.models.templates.drain import Drain, DrainSettings
 from relume.models.templates.familiar import NOTHING, Familiar
 from relume.models.templates.shapes import Shape, shape_of
@@ -234,4 +235,4 @@ def _common(printers: set[Locator]) -> Locator:
 def _place(before_end: int) -> str:
     if before_end == 0:
         return "the last line"
-    return f"{before_end} {'line' if before_end == 1 else 'lines'} before the end"
+    return f"{counted(before_end, 'line')} before the end"

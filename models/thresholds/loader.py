@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from relume.errors import RuleError, did_you_mean, shown
+from relume.errors import shown
 from relume.features.metrics.names import is_metric
 from relume.features.metrics.points import is_counter
-from relume.models.signatures.fields import BadRuleError, FieldError
-from relume.models.signatures.loader import read_tables
+from relume.models.signatures.fields import (
+    BadRuleError,
+    FieldError,
+    exclusion_problems,
+    key_problems,
+    read_enum,
+)
+from relume.models.signatures.loader import field_errors, read_tables
 from relume.models.signatures.rule import Exclude
 from relume.models.thresholds.rule import Condition, MetricRule, Of, SampleSeries
 from relume.verdict import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from enum import StrEnum
     from pathlib import Path
+
+    from relume.errors import RuleError
 
 _MAX_HOLD = 7 * 86_400
 _MIN_SAMPLES = 2
@@ -39,19 +47,10 @@ def read_metric_rules(site: Iterable[Path]) -> tuple[list[MetricRule], list[Rule
                 rule = _rule(entry, str(table.get("category", "")), origin)
                 _require_new(rule, rules)
             except BadRuleError as error:
-                errors += (_told(f"{origin}: metric rule {name}", of) for of in error.problems)
+                errors += field_errors(f"{origin}: metric rule {name}", error)
             else:
                 rules[rule.id] = rule
     return list(rules.values()), errors
-
-
-def _told(where: str, problem: FieldError) -> RuleError:
-    return RuleError(
-        f"{where}: field {problem.name}",
-        found=problem.found,
-        expected=problem.expected,
-        hint=problem.hint,
-    )
 
 
 def _require_new(rule: MetricRule, rules: Mapping[str, MetricRule]) -> None:
@@ -65,7 +64,7 @@ def _rule(entry: object, category: str, origin: str) -> MetricRule:
         raise BadRuleError(
             [FieldError("metric", found=shown(entry), expected="a [[metric]] table")]
         )
-    problems = list(_key_problems(entry))
+    problems = list(key_problems(entry, _READERS, _REQUIRED))
     values: dict[str, Any] = {}
     for name in entry:
         if name not in _READERS:
@@ -82,16 +81,6 @@ def _rule(entry: object, category: str, origin: str) -> MetricRule:
     raise BadRuleError(problems)
 
 
-def _key_problems(entry: dict[str, Any]) -> Iterator[FieldError]:
-    for key in entry:
-        if key not in _READERS:
-            hint = did_you_mean(key, _READERS)
-            yield FieldError(key, found="an unknown key", expected=", ".join(_READERS), hint=hint)
-    for name in _REQUIRED:
-        if name not in entry:
-            yield FieldError(name, found="nothing", expected="a value: every rule needs it")
-
-
 def _conflicts(rule: MetricRule) -> Iterator[FieldError]:
     if rule.of is Of.RATE and not is_counter(rule.metric):
         expected = "'rate' for a counter only, whose name ends with _total"
@@ -99,9 +88,7 @@ def _conflicts(rule: MetricRule) -> Iterator[FieldError]:
     if rule.of is Of.CHANGE and rule.hold_seconds > 0:
         expected = "none: a change has no duration"
         yield FieldError("hold_seconds", found=f"{rule.hold_seconds:g}", expected=expected)
-    if rule.domain is Domain.WORKLOAD and rule.exclude is not Exclude.NEVER:
-        expected = "'never': a node isn't to blame for the workload"
-        yield FieldError("exclude", found=f"{rule.exclude.value!r}", expected=expected)
+    yield from exclusion_problems(rule.domain, rule.exclude)
 
 
 def _text(name: str, value: object) -> str:
@@ -141,19 +128,6 @@ def _seconds(name: str, value: object) -> float:
     return float(value)  # type: ignore[arg-type] # as above
 
 
-def _member(kinds: type[StrEnum]) -> Callable[[str, object], StrEnum]:
-    def read(name: str, value: object) -> StrEnum:
-        known = [kind.value for kind in kinds]
-        if value not in known:
-            hint = did_you_mean(str(value), known)
-            raise FieldError(
-                name, found=shown(value), expected="one of " + ", ".join(known), hint=hint
-            )
-        return kinds(value)
-
-    return read
-
-
 def _samples(name: str, value: object) -> tuple[SampleSeries, ...]:
     if not isinstance(value, list) or len(value) < _MIN_SAMPLES:
         found = f"{len(value)} series" if isinstance(value, list) else shown(value)
@@ -180,10 +154,10 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "id": _id,
     "metric": _metric,
     "condition": _condition,
-    "of": _member(Of),
+    "of": partial(read_enum, values=Of),
     "hold_seconds": _seconds,
-    "domain": _member(Domain),
-    "exclude": _member(Exclude),
+    "domain": partial(read_enum, values=Domain),
+    "exclude": partial(read_enum, values=Exclude),
     "summary": _text,
     "advice": _text,
     "positive": _samples,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import TypeAlias
 
+from relume.features.metrics.points import MAX_BITS, has_bits
 from relume.models.signatures.rule import Exclude
 from relume.verdict import Domain
 
@@ -28,8 +29,6 @@ _CONDITION = re.compile(
     r"\s*(>=|<=|==|!=|>|<|has)\s*(0x[0-9a-fA-F]{1,13}|[-+]?\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)\s*",
     re.ASCII,
 )
-_MAX_BITS = 2**53
-"""Beyond it a float is no exact set of bits."""
 
 
 class Of(StrEnum):
@@ -72,7 +71,7 @@ class Condition:
             raise ValueError(text)
         sign, digits = found.groups()
         number = float(int(digits, 16)) if digits.startswith("0x") else float(digits)
-        is_fit = 0 < number < _MAX_BITS and number.is_integer() if sign == "has" else True
+        is_fit = 0 < number < MAX_BITS and number.is_integer() if sign == "has" else True
         if not isfinite(number) or not is_fit:
             raise ValueError(text)
         return cls(sign, number)
@@ -82,7 +81,7 @@ class Condition:
         if not isfinite(value):
             return False
         if self.sign == "has":
-            return 0 <= value < _MAX_BITS and bool(int(value) & int(self.number))
+            return has_bits(value, int(self.number))
         return _COMPARED[self.sign](value, self.number)
 
     def __str__(self) -> str:

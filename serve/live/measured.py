@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from relume.features.metrics.edges import LINK_COUNTERS
 from relume.features.metrics.job import JobMetrics
 from relume.features.metrics.peers import METRICS as OF_PEERS
 from relume.features.metrics.recent import RecentMetrics
 from relume.features.metrics.stall import GPU
 from relume.features.metrics.stall import METRICS as OF_STALLS
 from relume.models.hang.signs import FRESH_MICROS, Sign
-from relume.models.straggler.conditions import LINK_METRICS, conditions_of
+from relume.models.straggler.conditions import conditions_of
 from relume.verdict import Health
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from relume.events import Sample
     from relume.models.straggler.evidence import Condition
 
-_OF_NODES: Final = OF_PEERS | LINK_METRICS
+_OF_NODES: Final = OF_PEERS | LINK_COUNTERS
 METRICS: Final = OF_STALLS | _OF_NODES
 """What is listened to; others needn't be read."""
 SOURCE: Final = "node_metrics"

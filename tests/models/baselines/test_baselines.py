@@ -205,6 +205,13 @@ def test_what_can_not_be_read_is_refused(damaged: bytes) -> None:
         Baselines.restore(damaged)
 
 
+def test_what_was_cut_short_or_changed_is_refused() -> None:
+    saved = fed([1.0, 2.0]).save()
+    for damaged in (saved[:-10], saved[:300] + b"x" + saved[301:]):
+        with pytest.raises(InputError, match="can't be restored"):
+            Baselines.restore(damaged)
+
+
 def test_warming_up_leaves_nothing_to_compile() -> None:
     warm_up()
     before = compiled_forms()
