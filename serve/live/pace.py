@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from relume.advice import Operation
 from relume.models.straggler.settings import StragglerSettings
 from relume.reasons import Reason, ReasonCode
-from relume.serve.analysis import AttemptAnalysis
+from relume.serve.progress import Progress
 from relume.verdict import Kind, Locator, Retry, Verdict
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ class Pace:
     def __init__(
         self,
         attempt: str,
-        analysis: AttemptAnalysis,
+        progress: Progress,
         settings: StragglerSettings,
         *,
         suspicions: bool = False,
         conditions: Conditions = lambda _since, _now: {},
     ) -> None:
         self._attempt, self._settings, self._suspicions = attempt, settings, suspicions
-        self._analysis, self._conditions = analysis, conditions
+        self._progress, self._conditions = progress, conditions
         self._detector: StragglerDetector | None = None
         self._book: RankBook | None = None
         self._told: tuple[int, int] | None = None
         self._failed = False
-        analysis.step_times()  # from now on they are kept
+        progress.step_times()  # from now on they are kept
 
     def note_lines(self, event_time: int) -> None:
         """Take what the lines that came last, by `event_time`, say of the pace."""
-        steps = self._analysis.step_times()
+        steps = self._progress.step_times()
         if not steps or self._failed:
             return
         try:

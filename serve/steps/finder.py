@@ -101,8 +101,13 @@ class StepFinder:
         self._engine, self._plan = engine, plan
         self._logs: dict[str, _Log] = {}
 
-    def find(self, block: Block, parser: LineParser) -> Steps:
-        """Return the step lines of a block, and whatever else is looked for beside them."""
+    def find(self, block: Block, parser: LineParser, *, together: bool = True) -> Steps:
+        """Return the step lines of a block, and whatever else is looked for beside them.
+
+        All of them are candidates where they aren't to be read `together`.
+        """
+        if not together:
+            return _nothing_known(self._engine.scan(block.data), block)
         log = self._log(block.file, parser)
         if log.is_dense:
             return self._find_known_first(log, block)
