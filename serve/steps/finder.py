@@ -18,7 +18,7 @@ from relume.ingest.loglines import LineParser
 from relume.models.signatures.engine import Candidate, Engine
 from relume.serve.scanplan import ScanPlan
 from relume.serve.steps.columns import Codes
-from relume.serve.steps.forms import BLANK, UNKNOWN, Forms, Numbers
+from relume.serve.steps.forms import BLANK, MAX_LINE, UNKNOWN, Forms, Numbers
 from relume.serve.steps.learning import Said
 
 LEARN_FROM = 1000
@@ -29,8 +29,6 @@ MIN_RUN = 16
 """Step lines of known forms for each of another: single ones are not worth being read apart."""
 MAX_LOGS = 64
 """Logs of an attempt whose forms are known."""
-MAX_LINE = 2048
-"""Longer lines are read one by one."""
 
 
 @dataclass(slots=True)
@@ -120,7 +118,7 @@ class StepFinder:
     def see(self, text: bytes, parser: LineParser) -> None:
         """Learn from a line that was read as a step, without markers or formats of a user."""
         log = self._logs.get(parser.file)
-        if log is not None and log.step_lines >= LEARN_FROM and len(text) < MAX_LINE:
+        if log is not None and log.step_lines >= LEARN_FROM:
             log.forms.see(text)
 
     def _log(self, file: str, parser: LineParser) -> _Log:

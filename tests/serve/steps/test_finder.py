@@ -142,6 +142,16 @@ def test_steps_of_a_framework(name: str, paced: bool, monkeypatch: pytest.Monkey
     assert_same(monkeypatch, "\n".join(lines).encode(), 32 << 10, paced=paced)
 
 
+def test_of_a_long_line_what_stands_far_out_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "some words of no meaning " * 90
+    lines = (
+        f"[2026-03-28 20:{step // 60 % 60:02}:{step % 60:02}] iteration {step:8d}/ 500000 | "
+        f"{words} | lm loss: {3 + step / 1000:.4f} |"
+        for step in range(1000, 2500)
+    )
+    assert_same(monkeypatch, "\n".join(lines).encode(), 512 << 10)
+
+
 def test_most_lines_of_a_calm_log_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finder, "LEARN_FROM", LEARN_FROM)
     lines = list(frameworks.megatron(make_world("calm"), 4 * LINES))
