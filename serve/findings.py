@@ -13,7 +13,7 @@ from pathlib import Path
 from relume.events import Sample
 from relume.features.metrics.edges import FAULT_COUNTERS, XID, Change, Latched, Rises
 from relume.features.metrics.points import Series, series_of
-from relume.ingest.lake.sql import connect
+from relume.ingest.lake.samples import read_samples
 from relume.models.absence.detector import AbsenceDetector
 from relume.models.absence.finding import Absence
 from relume.models.signatures.ruleset import Catalogue
@@ -24,12 +24,7 @@ TICK = 10_000_000
 """Microseconds of event time between two looks for absences."""
 _MAX_TICKS = 1_000
 """Looks within one gap of the recording: what is gone by then was found."""
-_ROWS = 10_000
 _COLUMNS = ("cluster", "node", "gpu", "device", "metric", "value")
-_QUERY = f"""
-SELECT epoch_us(event_time), {", ".join(_COLUMNS)} FROM sample
-WHERE event_time IS NOT NULL ORDER BY event_time, {", ".join(_COLUMNS)}
-"""  # noqa: S608 - names of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +62,14 @@ class Told:
 
 
 def lake_samples(lake: Path) -> Iterator[Sample]:
-    """Yield the samples of a lake that have a time, in its order; in bounded memory.
+    """Return the samples of a lake that have a time, in its order; in bounded memory.
 
     Raises
     ------
     LakeError
         When there is no lake.
     """
-    with connect(lake) as connection:
-        found = connection.execute(_QUERY)
-        while rows := found.fetchmany(_ROWS):
-            for at, *values in rows:
-                named = dict(zip(_COLUMNS, values, strict=True))
-                yield Sample(source="lake", event_time=at, **named)
+    return read_samples(lake, _COLUMNS, "event_time IS NOT NULL")
 
 
 def metric_findings(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from relume.benchmarks.corpora.registry import find
 from relume.models.scoring.score import ScoreReport, score
+from relume.serve.backtest.outcome import Outcome
 from relume.serve.backtest.results import Results
-from relume.serve.backtest.run import Judging, Outcome, Recording
+from relume.serve.backtest.run import Judging, Recording
 
 HEALTHY = ("mlperf", "bigscience", "m4")
 """Corpora whose healthy attempts, and healthy stretches of others, must raise no alarm."""

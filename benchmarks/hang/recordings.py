@@ -98,11 +98,11 @@ def _read(path: Path, analyzer: Analyzer) -> Run | str:
     for time, landing in log.landings(log.first, _nothing, _nothing):
         if not isinstance(landing, LineBatch):
             continue
-        seen = analysis.new_steps
+        seen = analysis.progress.new_steps
         analysis.feed(landing.block, parsers.of(landing))
-        if analysis.new_steps > seen:
+        if analysis.progress.new_steps > seen:
             steps.append(len(blocks))
-            phases.append(analysis.entered_phase)
+            phases.append(analysis.progress.entered_phase)
         blocks.append(((time - log.first) // MICROSECONDS_PER_SECOND, landing.block))
     if len(steps) < MIN_STEPS:
         return "too few steps"

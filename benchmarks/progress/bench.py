@@ -124,4 +124,4 @@ def _read(analysis: AttemptAnalysis, blocks: list[Block]) -> _Read:
             analysis.feed(block, parser)
         seconds.append(process_time() - began)
     size = sum(len(block.data) for block in blocks)
-    return _Read(size, (seconds[0], seconds[1]), analysis.new_steps)
+    return _Read(size, (seconds[0], seconds[1]), analysis.progress.new_steps)

@@ -87,14 +87,14 @@ def _paces(analyzer: Analyzer, path: Path) -> Iterator[tuple[str, list[StepTime]
     by_printer: dict[Printer, list[StepTime]] = {}
     for attempt in find_attempts([path]):
         analysis = analyzer.begin(attempt.name, ())
-        analysis.step_times()
+        analysis.progress.step_times()
         for source in attempt.files:
             if source.form != JOB:
                 continue
             parser = LineParser(str(source.path), stream=source.form)
             for block in read_blocks(source.path, skipped=SkipCounts()):
                 analysis.feed(block, parser)
-                for printer, step in analysis.step_times():
+                for printer, step in analysis.progress.step_times():
                     by_printer.setdefault(printer, []).append(step)
     for printer, steps in by_printer.items():
         steady = [step for step in steps[WARM_UP:] if not step.disturbed]

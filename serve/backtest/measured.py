@@ -16,8 +16,8 @@ from relume.events import Sample
 from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.index import LakeIndex
+from relume.ingest.lake.samples import read_samples
 from relume.ingest.lake.segments import TABLES
-from relume.ingest.lake.sql import connect
 from relume.serve.live.measured import METRICS
 
 SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample]]
@@ -25,14 +25,9 @@ SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample]]
 _SAMPLES = TABLES[Sample]
 _FOREVER = 200_000 * 365 * 86_400 * MICROSECONDS_PER_SECOND
 """Later than any time, and one that DuckDB knows."""
-_ROWS = 10_000
 _COLUMNS = ("node", "gpu", "device", "metric", "value", "cluster", "attempt")
-_QUERY = f"""
-SELECT epoch_us(event_time), {", ".join(_COLUMNS)} FROM sample
-WHERE event_time BETWEEN make_timestamptz($begin) AND make_timestamptz($end)
-AND node IN (SELECT unnest($nodes)) AND metric IN (SELECT unnest($metrics))
-ORDER BY event_time, {", ".join(_COLUMNS)}
-"""  # noqa: S608 - names of ours
+_WANTED = """event_time BETWEEN make_timestamptz($begin) AND make_timestamptz($end)
+AND node IN (SELECT unnest($nodes)) AND metric IN (SELECT unnest($metrics))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +124,4 @@ class LakeMetrics:
 
 def _samples(lake: Path, nodes: Collection[str], begin: int, end: int) -> Iterator[Sample]:
     wanted = {"begin": begin, "end": end, "nodes": sorted(nodes), "metrics": sorted(METRICS)}
-    with connect(lake) as connection:
-        found = connection.execute(_QUERY, wanted)
-        while rows := found.fetchmany(_ROWS):
-            for at, *values in rows:
-                named = dict(zip(_COLUMNS, values, strict=True))
-                yield Sample(source="lake", event_time=at, **named)
+    return read_samples(lake, _COLUMNS, _WANTED, wanted)

@@ -1,27 +1,26 @@
-"""A whole backtest: units in, results on disk, a score at the end."""
+"""A whole backtest: units in, results on disk."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relume import __version__
 from relume.advice import Mode
-from relume.dataset import LABELLED, AttemptEntry, Origin
+from relume.dataset import AttemptEntry, Origin
 from relume.errors import InputError
 from relume.ingest.datasets import is_dataset, read_dataset
 from relume.ingest.datasets.forms import HEADER_FILE
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.about import ORIGIN, ZONE, read_about
 from relume.ingest.lake.journal import FOLDER as JOURNAL
-from relume.models.scoring.alarm import Alarm
-from relume.models.scoring.attempt import ScoredAttempt
+from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
 from relume.serve.backtest.replay import Look, Replayed, replay_unit
-from relume.serve.backtest.results import About, AdviceResult, AttemptResult, Results, unit_result
+from relume.serve.backtest.results import About, Results, unit_result
 from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
 from relume.serve.configured import analyzer_of
@@ -31,7 +30,6 @@ from relume.serve.live.options import RunnerOptions
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 from relume.settings import Settings
-from relume.verdict import Kind
 
 HASH_DIGITS = 16
 
@@ -113,7 +111,8 @@ class Recording:
         zone = None if source is None else source.header.timezone
         self.zone = about.get(ZONE, zone)
         self._labels = source
-        self._live = self._reader is not None and is_live(self._reader)
+        is_service = self._reader is not None and is_live(self._reader)
+        self._live = self._reader if is_service else None
 
     @property
     def lake(self) -> Path | None:
@@ -156,13 +155,10 @@ class Recording:
             When results can't be written.
         """
         allow_many_files()
-        zone = self.zone or judging.zone
-        analyzer, settings = judging.analyzer, judging.settings
-        if self._live and self._reader is not None:
+        if self._live is not None:
             advance(0, 1)
             if UNIT not in results.done:
-                reader = LakeReader(self._reader.folder, zone=zone)
-                results.add(unit_result(*replay_live(reader, analyzer, settings, zone)))
+                results.add(unit_result(*self._replay_live(self._live, judging)))
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
@@ -172,9 +168,7 @@ class Recording:
         for number, planned in enumerate(plans):
             advance(number, len(plans))
             if planned.name not in results.done:
-                unit = planned.make()
-                found = replay_unit(unit, analyzer, settings, zone, teaches=teaches)
-                results.add(unit_result(unit, found))
+                results.add(unit_result(*self._replay_unit(planned, judging, teaches=teaches)))
         if taught is not None:
             taught.close()
         advance(len(plans), len(plans))
@@ -202,14 +196,29 @@ class Recording:
             When the data can't be read.
         """
         allow_many_files()
-        zone = self.zone or judging.zone
-        analyzer, settings = judging.analyzer, judging.settings
-        if self._live and self._reader is not None:
-            reader = LakeReader(self._reader.folder, zone=zone)
-            return replay_live(reader, analyzer, settings, zone, look=look)
+        if self._live is not None:
+            return self._replay_live(self._live, judging, look)
         planned = next(one for one in self._plans() if attempt in one.attempts)
-        unit = planned.make()
-        return unit, replay_unit(unit, analyzer, settings, zone, look=look)
+        return self._replay_unit(planned, judging, look=look)
+
+    def _replay_live(
+        self, lake: LakeReader, judging: Judging, look: Look | None = None
+    ) -> tuple[Unit, dict[str, Replayed]]:
+        zone = self.zone or judging.zone
+        reader = LakeReader(lake.folder, zone=zone)
+        return replay_live(reader, judging.analyzer, judging.settings, zone, look=look)
+
+    def _replay_unit(
+        self,
+        planned: Planned,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        look: Look | None = None,
+    ) -> tuple[Unit, dict[str, Replayed]]:
+        unit, zone = planned.make(), self.zone or judging.zone
+        analyzer, settings = judging.analyzer, judging.settings
+        return unit, replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look)
 
     def _plans(self) -> list[Planned]:
         if self._dataset is not None:
@@ -236,73 +245,3 @@ def _lake(path: Path) -> LakeReader:
             hint="docs/formats/dataset.md shows a data set",
         )
     return reader
-
-
-class Outcome:
-    """The attempts of a backtest as they are scored, with the labels of now: read once.
-
-    Attributes
-    ----------
-    unread
-        What of the logs could not be used, by attempt; nothing where it left none.
-    not_replayed
-        Labelled attempts that the data doesn't hold: nothing is said about them.
-
-    Both are whole when `attempts` has come to its end.
-    """
-
-    def __init__(self, recording: Recording, results: Results) -> None:
-        self._results, self._origin = results, recording.origin
-        self._labels = recording.labels()
-        self.unread: dict[str, list[str]] = {}
-        self.not_replayed = list(self._labels)
-
-    def attempts(self) -> Iterator[ScoredAttempt]:
-        """Yield the attempts, in the order in which they were replayed."""
-        left = dict(self._labels)
-        for unit in self._results.read():
-            for one in unit.attempts:
-                if one.missing or not one.logs:
-                    self.unread[one.attempt] = one.missing
-                yield scored(one, left.pop(one.attempt, None), self._origin)
-        self.not_replayed = list(left)
-
-
-def scored(one: AttemptResult, label: AttemptEntry | None, origin: Origin) -> ScoredAttempt:
-    """Return the result of an attempt as it is scored, with its label; null where it has none."""
-    alarms = (_alarm(one, advice) for advice in one.advice)
-    return ScoredAttempt(
-        attempt=one.attempt,
-        title=one.title if label is None else label.title,
-        origin=origin,
-        # What nobody read was not quiet.
-        start=one.start if one.logs else None,
-        end=one.end if one.logs else None,
-        nodes=one.nodes,
-        incidents=None if label is None else label.incidents,
-        ignore=() if label is None else label.ignore,
-        alarms=tuple(alarm for alarm in alarms if alarm is not None),
-    )
-
-
-def _alarm(one: AttemptResult, result: AdviceResult) -> Alarm | None:
-    """Advice of a kind that claims something; one that takes it back is none."""
-    advice = result.advice
-    if advice.kind not in LABELLED:
-        return None
-    return Alarm(
-        attempt=one.attempt,
-        kind=advice.kind,
-        time=advice.created_at if one.start is not None and one.logs else None,
-        rule=advice.rule,
-        domain=advice.domain,
-        cause=advice.cause,
-        nodes=tuple(result.nodes),
-        ranks=tuple(result.ranks),
-        excluded_nodes=advice.exclude_nodes,
-        operation=advice.operation,
-        confidence=advice.confidence,
-        settled=advice.settled,
-        # No line names it: it is known from the scheduler's record alone, which is no detection.
-        told_by_scheduler=advice.kind is Kind.CRASH and advice.rule is None,
-    )

@@ -16,8 +16,9 @@ from relume.models.scoring.attempt import ScoredAttempt, ScoreSettings
 from relume.models.scoring.exposure import exposure_of
 from relume.models.tuning.choice import Tally, Trial, best, tally
 from relume.models.tuning.split import Ran, Split, split
+from relume.serve.backtest.outcome import scored
 from relume.serve.backtest.results import Results
-from relume.serve.backtest.run import Judging, Recording, scored
+from relume.serve.backtest.run import Judging, Recording
 from relume.serve.live.options import RunnerOptions
 from relume.settings import Settings
 from relume.verdict import Kind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from relume.advice import Operation
 from relume.models.straggler.settings import StragglerSettings
 from relume.reasons import Reason, ReasonCode
-from relume.serve.analysis import AttemptAnalysis
+from relume.serve.progress import Progress
 from relume.verdict import Kind, Locator, Retry, Verdict
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ class Pace:
     def __init__(
         self,
         attempt: str,
-        analysis: AttemptAnalysis,
+        progress: Progress,
         settings: StragglerSettings,
         *,
         suspicions: bool = False,
         conditions: Conditions = lambda _since, _now: {},
     ) -> None:
         self._attempt, self._settings, self._suspicions = attempt, settings, suspicions
-        self._analysis, self._conditions = analysis, conditions
+        self._progress, self._conditions = progress, conditions
         self._detector: StragglerDetector | None = None
         self._book: RankBook | None = None
         self._told: tuple[int, int] | None = None
         self._failed = False
-        analysis.step_times()  # from now on they are kept
+        progress.step_times()  # from now on they are kept
 
     def note_lines(self, event_time: int) -> None:
         """Take what the lines that came last, by `event_time`, say of the pace."""
-        steps = self._analysis.step_times()
+        steps = self._progress.step_times()
         if not steps or self._failed:
             return
         try:
@@ -85,28 +85,27 @@ class Pace:
     @property
     def has_news(self) -> bool:
         """Whether there is a slowdown that wasn't told yet."""
-        slow = self._slowdown()
-        return slow is not None and _told_as(slow) != self._told
+        return self._news() is not None
 
     def finding(self, verdict: Verdict, now: int) -> Verdict | None:
         """Return the verdict on a slowdown as of `now`, once for each level; null for none.
 
         `verdict` is what the lines say else.
         """
-        slow = self._slowdown()
-        if slow is None or _told_as(slow) == self._told:
+        slow = self._news()
+        if slow is None:
             return None
         self._told = _told_as(slow)
         return self._verdict(verdict, slow, now)
 
-    def _slowdown(self) -> Slowdown | None:
-        """What is slow at present, as far as it is to be told."""
+    def _news(self) -> Slowdown | None:
+        """Return what is slow at present, as far as it is to be told and wasn't yet."""
+        slow = None if self._detector is None or self._failed else self._detector.slowdown
+        if slow is None or _told_as(slow) == self._told:
+            return None
         from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
 
-        slow = None if self._detector is None or self._failed else self._detector.slowdown
-        if slow is None or (slow.level < Level.ACTIONABLE and not self._suspicions):
-            return None
-        return slow
+        return slow if slow.level >= Level.ACTIONABLE or self._suspicions else None
 
     def _verdict(self, verdict: Verdict, slow: Slowdown, now: int) -> Verdict:
         from relume.models.straggler.evidence import Blame, Evidence  # noqa: PLC0415

@@ -13,8 +13,8 @@ from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
 from relume.models.policy.rules import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
 from relume.reasons import Reason, ReasonCode
-from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.measured import Measured
+from relume.serve.progress import Progress
 from relume.verdict import Domain, Kind, Retry, Verdict
 
 NO_PROGRESS, NO_FIRST_STEP = "no_progress", "no_first_step"
@@ -66,14 +66,14 @@ class Silence:
         known = self._detector.known
         known.nodes = known.nodes or count or None
 
-    def note_lines(self, analysis: AttemptAnalysis, steps: int, event_time: int) -> None:
+    def note_lines(self, progress: Progress, steps: int, event_time: int) -> None:
         """Take that lines came which showed so many new steps."""
         if steps:
             known = self._detector.known
-            known.framework = known.framework or analysis.framework
-            self._detector.progress(event_time, steps, analysis.shown_step)
+            known.framework = known.framework or progress.framework
+            self._detector.progress(event_time, steps, progress.shown_step)
             self._found = None
-        phase = analysis.entered_phase
+        phase = progress.entered_phase
         if phase is not None:
             self._detector.enter(phase.value)
 

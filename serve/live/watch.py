@@ -166,7 +166,7 @@ class AttemptWatch:
         self._measured = Measured()
         self._pace = Pace(
             str(attempt),
-            analysis,
+            analysis.progress,
             self._settings.straggler,
             suspicions=self._settings.suspects_stragglers,
             conditions=lambda since, now: self._measured.conditions(self.nodes, since, now),
@@ -194,11 +194,11 @@ class AttemptWatch:
         except Exception:  # a defect of ours must not cost the job its Advice
             log.exception("%s: diagnosis failed on %s", self.attempt, block.file)
             self._is_degraded = True
-        steps = self._analysis.new_steps - self._seen_steps
+        steps = self._analysis.progress.new_steps - self._seen_steps
         if steps and log_source(str(self.attempt), block.file) in self._blind:
             self._steps_at_sign += steps  # read late: nobody knows that they came after a sign
-        self._seen_steps = self._analysis.new_steps
-        self._silence.note_lines(self._analysis, steps, event_time)
+        self._seen_steps = self._analysis.progress.new_steps
+        self._silence.note_lines(self._analysis.progress, steps, event_time)
         if steps:
             self._measured.note_progress(event_time)
         self._pace.note_lines(event_time)
@@ -298,7 +298,7 @@ class AttemptWatch:
             return self._suspect(verdict, event_time)
         if self._first_sign is None or not is_sign:
             self._first_sign = event_time if is_sign else None
-            self._steps_at_sign = self._analysis.new_steps
+            self._steps_at_sign = self._analysis.progress.new_steps
         view = self._view(verdict, settled=self._may_settle(event_time))
         decision = decide(view, self._settings.policy)
         if self.last is not None and not (
@@ -366,15 +366,15 @@ class AttemptWatch:
     @property
     def steps(self) -> tuple[int | None, int | None]:
         """The first and the last step it showed, null for none."""
-        return self._analysis.first_step, self._analysis.last_step
+        return self._analysis.progress.first_step, self._analysis.progress.last_step
 
     @property
     def has_new_progress(self) -> bool:
         """Whether it came further than every attempt of its run before."""
         before = [past.last_step for past in self.history if past.last_step is not None]
-        last = self._analysis.last_step
+        last = self._analysis.progress.last_step
         if last is None or not before:
-            return self._analysis.new_steps > 0
+            return self._analysis.progress.new_steps > 0
         return last > max(before)
 
     def full_verdict(self) -> Verdict:
@@ -444,7 +444,7 @@ class AttemptWatch:
 
         It holds over all files and streams, with clocks or without.
         """
-        steps = self._analysis.new_steps - self._steps_at_sign
+        steps = self._analysis.progress.new_steps - self._steps_at_sign
         is_crash = verdict.kind is Kind.CRASH and not self._is_ended()
         return is_crash and self._first_sign is not None and steps >= ADVANCES_TO_RECOVER
 
@@ -491,7 +491,7 @@ class AttemptWatch:
             attempt=self.attempt,
             verdict=verdict,
             history=self.history,
-            last_step=self._analysis.last_step,
+            last_step=self._analysis.progress.last_step,
             settled=settled,
             ended=facts.ended,
             scheduler_state=facts.outcome,

@@ -18,7 +18,7 @@ from relume.ingest.loglines import LineParser
 from relume.models.signatures.engine import Candidate, Engine
 from relume.serve.scanplan import ScanPlan
 from relume.serve.steps.columns import Codes
-from relume.serve.steps.forms import BLANK, UNKNOWN, Forms, Numbers
+from relume.serve.steps.forms import BLANK, MAX_LINE, UNKNOWN, Forms, Numbers
 from relume.serve.steps.learning import Said
 
 LEARN_FROM = 1000
@@ -29,8 +29,6 @@ MIN_RUN = 16
 """Step lines of known forms for each of another: single ones are not worth being read apart."""
 MAX_LOGS = 64
 """Logs of an attempt whose forms are known."""
-MAX_LINE = 2048
-"""Longer lines are read one by one."""
 
 
 @dataclass(slots=True)
@@ -101,8 +99,13 @@ class StepFinder:
         self._engine, self._plan = engine, plan
         self._logs: dict[str, _Log] = {}
 
-    def find(self, block: Block, parser: LineParser) -> Steps:
-        """Return the step lines of a block, and whatever else is looked for beside them."""
+    def find(self, block: Block, parser: LineParser, *, together: bool = True) -> Steps:
+        """Return the step lines of a block, and whatever else is looked for beside them.
+
+        All of them are candidates where they aren't to be read `together`.
+        """
+        if not together:
+            return _nothing_known(self._engine.scan(block.data), block)
         log = self._log(block.file, parser)
         if log.is_dense:
             return self._find_known_first(log, block)
@@ -115,7 +118,7 @@ class StepFinder:
     def see(self, text: bytes, parser: LineParser) -> None:
         """Learn from a line that was read as a step, without markers or formats of a user."""
         log = self._logs.get(parser.file)
-        if log is not None and log.step_lines >= LEARN_FROM and len(text) < MAX_LINE:
+        if log is not None and log.step_lines >= LEARN_FROM:
             log.forms.see(text)
 
     def _log(self, file: str, parser: LineParser) -> _Log:

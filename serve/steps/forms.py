@@ -17,6 +17,8 @@ from relume.serve.steps.learning import Form, Read, Said, learn, worth
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MAX_LINE = 2048
+"""Lines of so many bytes are read one by one: their forms are never learned."""
 LEARN_AFTER = 12
 """Lines of one form that are read one by one before it is tried out: that takes as long."""
 MAX_FORMS = 4096
@@ -75,6 +77,8 @@ class Forms:
 
     def see(self, text: bytes) -> None:
         """Take a step line that was read by itself."""
+        if len(text) >= MAX_LINE:
+            return
         blank = text.translate(BLANK)
         number = self._by_blank.get(blank)
         if number is None:
@@ -125,7 +129,7 @@ class Forms:
         if len(new) < LEARN_AT_ONCE:
             return False
         begin = len(self._forms)
-        counted = Counter(blanks[at] for at in new.tolist())
+        counted = Counter(b for at in new.tolist() if len(b := blanks[at]) < MAX_LINE)
         for blank, count in counted.most_common(MAX_NEW_FORMS):
             if count < LEARN_AT_ONCE or len(self._by_blank) >= MAX_SEEN:
                 break

@@ -80,8 +80,9 @@ def backtest(
     them on later ones.
     """
     from relume.config import load_config
+    from relume.serve.backtest.outcome import Outcome
     from relume.serve.backtest.results import Results
-    from relume.serve.backtest.run import Judging, Outcome, Recording
+    from relume.serve.backtest.run import Judging, Recording
 
     recording = Recording(data, labels)
     settings = load_config(config).settings

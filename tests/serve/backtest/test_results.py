@@ -15,8 +15,9 @@ from relume.errors import InputError
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeWriter
 from relume.models.scoring.score import score
+from relume.serve.backtest.outcome import Outcome
 from relume.serve.backtest.results import RESULTS_FILE, About, Results, UnitResult
-from relume.serve.backtest.run import Outcome, Recording
+from relume.serve.backtest.run import Recording
 from relume.verdict import Domain, Kind
 
 ABOUT = About(data="made up", digest="d", settings="s", version="v")

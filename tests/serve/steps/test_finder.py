@@ -88,7 +88,7 @@ def lines_of(form: Form, seed: int) -> Iterator[str]:
 def analysed(log: bytes, block_bytes: int, *, paced: bool) -> AttemptAnalysis:
     analysis, parser = ANALYZER.begin("attempt", ["job.log"]), LineParser("job.log")
     if paced:
-        assert analysis.step_times() == []  # from here on each step's own time is kept
+        assert analysis.progress.step_times() == []  # from here on each step's own time is kept
     assembler = BlockAssembler("job.log", block_bytes=block_bytes)
     for block in [*assembler.feed(log), *assembler.finish()]:
         analysis.feed(block, parser)
@@ -97,15 +97,16 @@ def analysed(log: bytes, block_bytes: int, *, paced: bool) -> AttemptAnalysis:
 
 def told(analysis: AttemptAnalysis) -> list[object]:
     """All that is kept of a job's steps."""
-    tracker, episode = analysis._tracker, analysis._episode
+    progress, episode = analysis.progress, analysis._episode
+    tracker = progress._tracker
     series = [*tracker.series(), *tracker.epochs()]
     kept = [[astuple(sample) for sample in one.kept.samples()] for one in series]
     of_tracker = _fields(tracker, "_series", "_epochs", "measured")
     of_series = [_fields(one, "kept") for one in series]
     of_episode = episode._advances, episode._begin_time, episode._end_time
-    late = [analysis._kept.late("job.log"), analysis.new_steps, analysis.first_step]
-    pace = [(printer, astuple(step)) for printer, step in analysis.step_times()]
-    said = [late, pace, analysis.last_step, analysis.framework, analysis.verdict()]
+    late = [analysis._kept.late("job.log"), progress.new_steps, progress.first_step]
+    pace = [(printer, astuple(step)) for printer, step in progress.step_times()]
+    said = [late, pace, progress.last_step, progress.framework, analysis.verdict()]
     return [of_tracker, of_series, kept, of_episode, *said]
 
 
@@ -141,6 +142,16 @@ def test_steps_of_a_framework(name: str, paced: bool, monkeypatch: pytest.Monkey
     assert_same(monkeypatch, "\n".join(lines).encode(), 32 << 10, paced=paced)
 
 
+def test_of_a_long_line_what_stands_far_out_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "some words of no meaning " * 90
+    lines = (
+        f"[2026-03-28 20:{step // 60 % 60:02}:{step % 60:02}] iteration {step:8d}/ 500000 | "
+        f"{words} | lm loss: {3 + step / 1000:.4f} |"
+        for step in range(1000, 2500)
+    )
+    assert_same(monkeypatch, "\n".join(lines).encode(), 512 << 10)
+
+
 def test_most_lines_of_a_calm_log_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finder, "LEARN_FROM", LEARN_FROM)
     lines = list(frameworks.megatron(make_world("calm"), 4 * LINES))
@@ -153,5 +164,5 @@ def test_most_lines_of_a_calm_log_are_read_together(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(finder.StepFinder, "see", count)
     analysis = analysed("\n".join(lines).encode(), 64 << 10, paced=False)
-    assert analysis.new_steps > 3 * LINES
+    assert analysis.progress.new_steps > 3 * LINES
     assert len(seen) < len(lines) // 4
