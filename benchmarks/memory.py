@@ -35,7 +35,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         size = write_log(log, size)
         large = watch_relume("diagnose", "--json", str(log), limit_seconds=LIMIT_SECONDS)
     return BenchResult(
-        id="memory-quick" if quick else "memory",
+        id="memory",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated healthy log", "hash": f"seed {SEED}", "bytes": size},

@@ -54,7 +54,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         large = _large(folder, lines, measures)
         _killed(folder, kills, measures)
     return BenchResult(
-        id="backtest-quick" if quick else "backtest",
+        id="backtest",
         version=__version__,
         machine=describe(),
         corpus={

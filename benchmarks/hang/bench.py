@@ -43,7 +43,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     cuts = QUICK_CUTS if quick else CUTS
     (measures, kinds), usage = measured(lambda: _measure(injections, cuts))
     return BenchResult(
-        id="hang-quick" if quick else "hang",
+        id="hang",
         version=__version__,
         machine=describe(),
         corpus={

@@ -78,7 +78,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         "runs": len(seen.runs),
     }
     return BenchResult(
-        id="hostile-quick" if quick else "hostile",
+        id="hostile",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated hostile logs and patterns", "bytes": size, "lines": lines},

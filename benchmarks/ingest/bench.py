@@ -57,7 +57,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     text_bytes = imported.document["text_bytes"]
     return BenchResult(
-        id="ingest-quick" if quick else "ingest",
+        id="ingest",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated logs", "hash": f"seed {SEED}", "lines": lines},

@@ -73,7 +73,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     reference = reference_rate()
     slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     return BenchResult(
-        id="progress-quick" if quick else "progress",
+        id="progress",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated step lines", "hash": f"seed {SEED}", "bytes": size},

@@ -71,7 +71,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     reference = reference_rate()
     measures["reference_memchr_mb_per_cpu_second"] = round(reference)
     return BenchResult(
-        id="scan-quick" if quick else "scan",
+        id="scan",
         version=__version__,
         machine=describe() | {"ripgrep": ripgrep_version() or "absent"},
         corpus={"name": "generated healthy log", "hash": f"seed {SEED}", "bytes": size},

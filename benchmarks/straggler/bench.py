@@ -94,7 +94,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     recordings, usage = measured(measure)
     digest = sha256(b"".join(one.relative.tobytes() for one in recordings))
     return BenchResult(
-        id="straggler-quick" if quick else "straggler",
+        id="straggler",
         version=__version__,
         machine=describe(),
         corpus={

@@ -72,7 +72,7 @@ def run(_data: Path | None, *, quick: bool = False) -> BenchResult:
     measures = _measures(published)
     measures |= {f"half_nodes_{name}": value for name, value in _measures(half).items()}
     return BenchResult(
-        id="node-or-job-quick" if quick else "node-or-job",
+        id="node-or-job",
         version=__version__,
         machine=describe(),
         corpus={
