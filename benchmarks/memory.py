@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from relume import __version__
+from relume.benchmarks.commands import watch_relume
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import describe
 from relume.benchmarks.result import Bar, BenchResult
 from relume.benchmarks.scan.text import SEED, write_log
-from relume.benchmarks.watched import watch_relume
 
 SIZE, QUICK_SIZE = 10_000_000_000, 500_000_000
 SMALL_SHARE = 50

@@ -19,11 +19,10 @@ from relume import __version__
 from relume.benchmarks.corpora import healthy
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
     describe,
     measured,
     reference_rate,
+    too_slow,
 )
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scan.ripgrep import ripgrep_version, search, write_patterns
@@ -158,5 +157,4 @@ def _rate(size: int, cpu_seconds: float) -> float:
 def _void(reference: float) -> str | None:
     if ripgrep_version() is None:
         return _NO_RIPGREP
-    is_slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
-    return "the machine was slower than 70 % of the reference" if is_slow else None
+    return too_slow(reference)
