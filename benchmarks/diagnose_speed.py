@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from relume import __version__
+from relume.benchmarks.commands import watch_relume
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.demo.frameworks import megatron
 from relume.benchmarks.demo.world import make_world
 from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
     Usage,
     describe,
     measured,
     reference_rate,
+    too_slow,
 )
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult
@@ -51,10 +48,9 @@ def run(data: Path | None) -> BenchResult:
             name: _rate(_diagnose(analyzer, path), DENSE_LINES)
             for name, path in _write_dense(Path(work), cases).items()
         }
-        peak = _peak_of_command(mixed)
+        peak = watch_relume("diagnose", "--json", str(mixed)).peak_rss_bytes
     last = rounds[-1]
     reference = reference_rate()
-    slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     rate = _rate(rounds, LINES)
     return BenchResult(
         id="diagnose-speed",
@@ -73,7 +69,7 @@ def run(data: Path | None) -> BenchResult:
         cpu_seconds=last.cpu_seconds,
         wall_seconds=last.wall_seconds,
         peak_rss_bytes=peak,
-        void="the machine was slower than 70 % of the reference" if slow else None,
+        void=too_slow(reference),
     )
 
 
@@ -100,13 +96,6 @@ def _write_dense(folder: Path, cases: failure_cases.Corpus) -> dict[str, Path]:
 
 def _rate(rounds: list[Usage], lines: int) -> int:
     return round(statistics.median(lines / usage.cpu_seconds for usage in rounds))
-
-
-def _peak_of_command(path: Path) -> int:
-    """Largest resident memory of the whole command, in a process of its own."""
-    command = [sys.executable, "-m", "relume", "diagnose", "--json", str(path)]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def _diagnose(analyzer: Analyzer, path: Path) -> list[Usage]:

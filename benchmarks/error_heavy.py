@@ -13,12 +13,11 @@ from pathlib import Path
 
 from relume import __version__
 from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
     Usage,
     describe,
     measured,
     reference_rate,
+    too_slow,
 )
 from relume.benchmarks.result import Bar, BenchResult
 from relume.ingest.attempts import find_attempts
@@ -62,7 +61,6 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         found, last = found or len(usages[-1][0]), usages[-1][1]
     diagnosed = _diagnosed(made, lines, rounds)
     reference = reference_rate()
-    slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     return BenchResult(
         id="error-heavy",
         version=__version__,
@@ -82,7 +80,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         cpu_seconds=last.cpu_seconds,
         wall_seconds=last.wall_seconds,
         peak_rss_bytes=last.peak_rss_bytes,
-        void="the machine was slower than 70 % of the reference" if slow else None,
+        void=too_slow(reference),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import re
 import resource
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ REFERENCE_MB_PER_SECOND = 11_577.0
 """memchr of an absent byte, one core, where the engines were chosen (engine measurements)."""
 VOID_BELOW = 0.7
 """A run on a machine slower than this share of the reference does not count."""
+_SIZES = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 _LIBRARIES = ("hyperscan", "google-re2", "msgspec", "pyarrow")
 
 
@@ -48,11 +49,23 @@ def peak_rss_bytes() -> int:
     Of the program, not of the process: `getrusage` keeps the largest of what ran in the process
     before `exec`, which may be a large parent that forked (proc_pid_status(5), VmHWM).
     """
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = status_bytes("self").get("VmHWM")
+    return peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def status_bytes(process: int | str) -> dict[str, int]:
+    """Return the sizes in the status of a process; none where it has ended, or without Linux."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {name: int(size) * 1024 for name, size in _SIZES.findall(text)}
+
+
+def too_slow(reference: float) -> str | None:
+    """Why a run on this machine doesn't count, by its `reference_rate`; null where it does."""
+    is_slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
+    return "the machine was slower than 70 % of the reference" if is_slow else None
 
 
 def describe() -> dict[str, str | int]:

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from relume import __version__
+from relume.benchmarks.commands import watch_relume
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import describe
 from relume.benchmarks.result import Bar, BenchResult
 from relume.benchmarks.scan.text import SEED, write_log
-from relume.benchmarks.watched import watch_relume
 
 SIZE, QUICK_SIZE = 10_000_000_000, 500_000_000
 SMALL_SHARE = 50
@@ -35,7 +35,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         size = write_log(log, size)
         large = watch_relume("diagnose", "--json", str(log), limit_seconds=LIMIT_SECONDS)
     return BenchResult(
-        id="memory-quick" if quick else "memory",
+        id="memory",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated healthy log", "hash": f"seed {SEED}", "bytes": size},

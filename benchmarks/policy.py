@@ -20,6 +20,7 @@ from relume.advice import Operation
 from relume.benchmarks.corpora import failure_cases, mlperf
 from relume.benchmarks.corpora.failure_cases import Case
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.measures import share
 from relume.benchmarks.perturb import HEALTHY_LINES, perturb
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
@@ -28,7 +29,6 @@ from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.policy import Policy
 from relume.models.policy.view import Decision, PastAttempt, PolicyView
-from relume.models.scoring.intervals import wilson
 from relume.serve.offline import Analyzer
 from relume.verdict import Domain, Kind, Retry, Verdict
 
@@ -60,10 +60,8 @@ def run(data: Path | None) -> BenchResult:
     corpus = failure_cases.load(folder)
     healthy = mlperf.first_lines(mlperf.load(folder), HEALTHY_LINES)
     tally, usage = measured(lambda: _tally(corpus.cases, healthy))
-    low, high = wilson(tally.stopped, tally.pairs)
-    share = tally.stopped / tally.pairs if tally.pairs else 0.0
     measures: dict[str, Measure] = {
-        "stopped_by_the_second": {"value": share, "low": low, "high": high},
+        "stopped_by_the_second": share(tally.stopped, tally.pairs),
         "stopped_in_spite_of_progress": tally.with_progress,
         "stopped_after_another_failure": tally.after_another,
         "exclusions_on_workload": tally.excluded,

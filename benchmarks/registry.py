@@ -28,7 +28,7 @@ class Bench:
     has_quick: bool = False
 
     def run(self, data: Path | None, *, quick: bool = False) -> BenchResult:
-        """Import the bench and run it on `data`; `quick` for a quick look.
+        """Import the bench and run it on `data`; `quick` for a quick look, stored apart by its id.
 
         Raises
         ------
@@ -43,7 +43,11 @@ class Bench:
                 hint="leave --quick out",
             )
         call: Callable[..., BenchResult] = import_module(self.module).run
-        return call(data, quick=True) if quick else call(data)
+        if not quick:
+            return call(data)
+        result = call(data, quick=True)
+        result.id = f"{self.id}-quick"
+        return result
 
 
 BENCHES: tuple[Bench, ...] = (

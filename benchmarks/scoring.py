@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relume.benchmarks.corpora.failure_cases import Case
-from relume.models.scoring.intervals import wilson
+from relume.benchmarks.measures import rounded_share
 
 _FAILURES = frozenset({"crash", "hang", "straggler"})
 WATCHDOG = re.compile(r"(?i)watchdog|timed out|time-?out|heartbeat")
@@ -43,8 +43,7 @@ class Tally:
 
     def interval(self) -> dict[str, float]:
         """Return the share with its 95 % Wilson interval."""
-        low, high = wilson(self.right, self.total)
-        return {"value": round(self.share, 4), "low": round(low, 4), "high": round(high, 4)}
+        return rounded_share(self.right, self.total)
 
 
 @dataclass(slots=True)

@@ -113,7 +113,9 @@ def run(data: Path | None) -> BenchResult:
     wanted = "the folder with failure-cases/, m4-logs/, loghub/ and mlperf-training-v2.1/"
     folder = data_folder(data, "unmatched", wanted)
     corpus, logs = failure_cases.load(folder), mlperf.load(folder)
-    (counts, shown), usage = measured(lambda: (_counts(folder, corpus, logs), _shown(folder)))
+    (counts, shown), usage = measured(
+        lambda: (_counts(folder, corpus, logs), _shown(folder, corpus, logs))
+    )
     plain = [counts["failure_cases"], counts["m4"]]
     without = sum(len(one.without) for one in plain) / sum(one.failures for one in plain)
     measures: dict[str, Measure] = {
@@ -193,12 +195,13 @@ def _of_m4(analyzer: Analyzer, folder: Path) -> Iterator[tuple[str, Verdict]]:
                 yield entry.title, analyzer.diagnose(attempt).verdict
 
 
-def _shown(folder: Path) -> dict[str, Shown]:
+def _shown(
+    folder: Path, corpus: failure_cases.Corpus, logs: mlperf.HealthyLogs
+) -> dict[str, Shown]:
     """Look for the labelled line where no rule is there to find it."""
     analyzer = Analyzer(Catalogue.of([]))
-    cases = [case for case in failure_cases.load(folder).cases if _is_failure(case)]
-    cases = [case for case in cases if case.root_line is not None]
-    healthy = [_Healthy(analyzer, path) for path in mlperf.load(folder).paths]
+    cases = [case for case in corpus.cases if _is_failure(case) and case.root_line is not None]
+    healthy = [_Healthy(analyzer, path) for path in logs.paths]
     names = (
         "bgl",
         "bgl_with_history",
@@ -209,9 +212,10 @@ def _shown(folder: Path) -> dict[str, Shown]:
     )
     found = {name: Shown() for name in names}
     for number, case in enumerate(cases):
-        _add(found["excerpts"], case, _judged(analyzer, case.text, "job.log"), 0)
+        plain = _judged(analyzer, case.text, "job.log")
+        _add(found["excerpts"], case, plain, 0)
         if len(case.text) > MAX_SHOWN:
-            _add(found["excerpts_of_more_lines"], case, _judged(analyzer, case.text, "job.log"), 0)
+            _add(found["excerpts_of_more_lines"], case, plain, 0)
         log = healthy[number % len(healthy)]
         lines = [*log.begin, *case.text]
         for name, history in (("spliced", None), ("spliced_with_history", log.others(healthy))):
@@ -288,11 +292,10 @@ def _alerts(folder: Path) -> Iterator[_Alert]:
         while stop < min(len(rows), end + AFTER) and not is_alert[stop]:
             stop += 1
         begin = max(0, number - BEFORE)
-        labelled = {at - begin for at in range(begin, stop) if is_alert[at]}
         yield _Alert(
             f"bgl-{number}",
             [text for _, text in rows[begin:stop]],
-            {at for at in labelled if at >= number - begin},
+            set(range(number - begin, end - begin)),
             [t for at, (_, t) in enumerate(rows) if not (is_alert[at] or begin <= at < stop)],
         )
         number = end

@@ -17,6 +17,7 @@ from relume.benchmarks.ingest.bench import import_by_command, mb_per_cpu_second
 from relume.benchmarks.ingest.corpus import SEED, make_recording
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import Usage, describe
+from relume.benchmarks.measures import rounded_share
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.models.scoring.intervals import Proportion
@@ -53,7 +54,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         large = _large(folder, lines, measures)
         _killed(folder, kills, measures)
     return BenchResult(
-        id="backtest-quick" if quick else "backtest",
+        id="backtest",
         version=__version__,
         machine=describe(),
         corpus={
@@ -103,8 +104,7 @@ def measures_of(name: str, report: ScoreReport) -> dict[str, Measure]:
 
 
 def _share(share: Proportion) -> Measure:
-    low, high = share.interval
-    return {"value": round(share.value or 0.0, 4), "low": round(low, 4), "high": round(high, 4)}
+    return rounded_share(share.right, share.total)
 
 
 def _large(folder: Path, lines: int, measures: dict[str, Measure]) -> Usage:

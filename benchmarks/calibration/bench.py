@@ -44,7 +44,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     table = fit(simulated.observations, recorded)
     bars = {name: bar for name, bar in _BARS.items() if not quick or name != "packaged_is_refitted"}
     return BenchResult(
-        id="calibration-quick" if quick else "calibration",
+        id="calibration",
         version=__version__,
         machine=describe(),
         corpus={

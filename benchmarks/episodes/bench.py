@@ -59,14 +59,14 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     (answers, new), usage = measured(
         lambda: (Answers(episodes(SEED, per_story)), Answers(unseen(SEED, few)))
     )
-    return result_of(answers, new, usage, "episodes-quick" if quick else "episodes")
+    return result_of(answers, new, usage)
 
 
-def result_of(answers: Answers, new: Answers, usage: Usage, bench_id: str) -> BenchResult:
+def result_of(answers: Answers, new: Answers, usage: Usage) -> BenchResult:
     """Score the answers against the labels; `new` are those to the unseen group."""
     ours = answers.ours
     return BenchResult(
-        id=bench_id,
+        id="episodes",
         version=__version__,
         machine=describe(),
         corpus={

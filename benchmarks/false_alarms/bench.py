@@ -32,7 +32,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
 
     (measures, bars), usage = measured(measure)
     return BenchResult(
-        id="false-alarms-quick" if quick else "false-alarms",
+        id="false-alarms",
         version=__version__,
         machine=describe(),
         corpus={

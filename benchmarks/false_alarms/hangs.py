@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scipy.special import chdtri
-
 from relume.benchmarks.false_alarms.plans import JobPlan, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
 from relume.benchmarks.false_alarms.silences import detector_of, left_by, watch
+from relume.benchmarks.measures import rate
 from relume.benchmarks.result import Measure
 from relume.models.family.attempt import AttemptGaps
 from relume.models.hang.detector import Level
@@ -44,9 +43,7 @@ class Said:
 
     def bounded(self) -> Measure:
         """Return false alarms a job-day, with the upper end of the one-sided 95 % interval."""
-        upper = float(chdtri(2 * self.false_alarms + 2, 0.05)) / 2 / max(1, self.job_days)
-        value = self.rate(Level.ACTIONABLE)
-        return {"value": round(value, 5), "low": 0.0, "high": round(upper, 5)}
+        return rate(self.false_alarms, self.job_days)
 
 
 def quiet(

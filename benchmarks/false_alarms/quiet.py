@@ -7,7 +7,7 @@ milliseconds: everything is an array over its steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import TypeAlias
@@ -149,9 +149,4 @@ def _changed(draws: np.random.Generator, one: Schedule) -> Schedule:
         float(np.exp(draws.uniform(-np.log(most), np.log(most))))
         for most in (_CHANGED_EVERY, _CHANGED_LENGTH)
     )
-    return Schedule(
-        pause=one.pause,
-        every=max(2, round(one.every * every)),
-        seconds=one.seconds * length,
-        is_announced=one.is_announced,
-    )
+    return replace(one, every=max(2, round(one.every * every)), seconds=one.seconds * length)

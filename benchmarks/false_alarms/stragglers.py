@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri
 
 from relume.benchmarks.false_alarms.plans import Pause, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
+from relume.benchmarks.measures import rate
 from relume.benchmarks.result import Measure
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.stream import Level, PaceStream
@@ -37,9 +37,7 @@ class QuietCount:
 
     def bounded(self) -> Measure:
         """Return false alarms a job-day, with the upper end of the one-sided 95 % interval."""
-        upper = float(chdtri(2 * self.actionable + 2, 0.05)) / 2 / max(1.0, self.days)
-        value = self.actionable / max(1.0, self.days)
-        return {"value": round(value, 5), "low": 0.0, "high": round(upper, 5)}
+        return rate(self.actionable, self.days)
 
 
 def readings(day: QuietDay) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from relume.benchmarks.false_alarms.settings import settings_hash
 from relume.benchmarks.hang.injected import PACES, SEED, Found, Injections
 from relume.benchmarks.hang.recordings import load
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.measures import quantile
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.serve.live.watch import WatchSettings
@@ -42,7 +43,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     cuts = QUICK_CUTS if quick else CUTS
     (measures, kinds), usage = measured(lambda: _measure(injections, cuts))
     return BenchResult(
-        id="hang-quick" if quick else "hang",
+        id="hang",
         version=__version__,
         machine=describe(),
         corpus={
@@ -75,9 +76,9 @@ def _measure(injections: Injections, cuts: int) -> tuple[dict[str, Measure], Cou
     signed, startups, pauses = injections.signed(cuts), injections.startups(), injections.pauses()
     every = [*cold, *known, *signed]
     measures: dict[str, Measure] = {
-        "suspicion_over_seconds_p95": _p95(map(_suspicion_over, every)),
-        "known_actionable_over_seconds_p95": _p95(map(_acted_over, known)),
-        "signed_actionable_over_seconds_p95": _p95(map(_signed_over, signed)),
+        "suspicion_over_seconds_p95": quantile(map(_suspicion_over, every), 0.95),
+        "known_actionable_over_seconds_p95": quantile(map(_acted_over, known), 0.95),
+        "signed_actionable_over_seconds_p95": quantile(map(_signed_over, signed), 0.95),
         "known_recall": _recall(known),
         "cold_recall": _recall(cold),
         "called_hung_before": sum(one.early for one in every),
@@ -115,14 +116,7 @@ def _recall(found: Sequence[Found]) -> Measure:
     return round(sum(one.acted is not None for one in found) / len(found), 4)
 
 
-def _p95(values: object) -> float:
-    return round(float(np.quantile(list(values), 0.95, method="higher")), 1)  # type: ignore[call-overload]
-
-
 def _spread(name: str, seconds: Sequence[float | None]) -> dict[str, Measure]:
     known = [_late(one) for one in seconds]
     quantiles = {"p50": 0.5, "p95": 0.95, "largest": 1.0}
-    return {
-        f"{name}_{words}_seconds": round(float(np.quantile(known, share, method="higher")), 1)
-        for words, share in quantiles.items()
-    }
+    return {f"{name}_{words}_seconds": quantile(known, part) for words, part in quantiles.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from relume.advice import Advice, Operation
@@ -155,7 +155,7 @@ def _landings(one: Play, name: str, begin: int) -> Iterator[tuple[int, Landing]]
     yield start, _event(name, "RUNNING", start, one.run.nodes)
     for second, batch in one.blocks():
         time = start + second * MICROSECONDS_PER_SECOND
-        yield time, _of_attempt(batch, name, time)
+        yield time, replace(batch, attempt=name, observed_at=time)
     onset = start + one.onset * MICROSECONDS_PER_SECOND
     if one.breaks_pipe:
         yield onset, _broken(name, onset)
@@ -181,12 +181,6 @@ def _sign(one: Play, begin: int, sample: Sample) -> Sign:
         since=since * MICROSECONDS_PER_SECOND,
         event_time=sample.event_time or 0,
         reason="nothing works on any node",
-    )
-
-
-def _of_attempt(batch: LineBatch, name: str, time: int) -> LineBatch:
-    return LineBatch(
-        block=batch.block, attempt=name, stream=batch.stream, observed_at=time, cluster=CLUSTER
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from relume import __version__
+from relume.benchmarks.commands import Watched, watch_relume
 from relume.benchmarks.hostile.inputs import (
     WAVES,
     empty_lines,
@@ -29,7 +30,6 @@ from relume.benchmarks.hostile.patterns import FIELDS, PATTERNS, log, rule_file
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import describe
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.benchmarks.watched import Watched, watch_relume
 
 SIZE, WAVE_LINES = 1_000_000_000, 1_000_000
 QUICK_SHARE = 50
@@ -78,7 +78,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         "runs": len(seen.runs),
     }
     return BenchResult(
-        id="hostile-quick" if quick else "hostile",
+        id="hostile",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated hostile logs and patterns", "bytes": size, "lines": lines},

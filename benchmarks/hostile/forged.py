@@ -85,7 +85,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     wrong, usage = measured(lambda: judge_all(episodes))
     digest = sha256("".join(e.name + e.text for e in episodes).encode("utf-8", "replace"))
     return BenchResult(
-        id="forged-quick" if quick else "forged",
+        id="forged",
         version=__version__,
         machine=describe(),
         corpus={

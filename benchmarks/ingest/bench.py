@@ -11,12 +11,7 @@ from relume.benchmarks.commands import Ran, run_relume
 from relume.benchmarks.ingest.corpus import SEED, make_recording
 from relume.benchmarks.ingest.kills import kill_imports
 from relume.benchmarks.ingest.room import require_room
-from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
-    describe,
-    reference_rate,
-)
+from relume.benchmarks.machine import describe, reference_rate, too_slow
 from relume.benchmarks.result import Bar, BenchResult
 
 LINES, QUICK_LINES = 10_000_000, 1_000_000
@@ -54,10 +49,9 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         (folder / "kills").mkdir()
         killed = kill_imports(folder / "small", folder / "kills", kills=kills, seed=SEED)
     reference = reference_rate()
-    slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     text_bytes = imported.document["text_bytes"]
     return BenchResult(
-        id="ingest-quick" if quick else "ingest",
+        id="ingest",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated logs", "hash": f"seed {SEED}", "lines": lines},
@@ -81,7 +75,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         cpu_seconds=imported.usage.cpu_seconds,
         wall_seconds=imported.usage.wall_seconds,
         peak_rss_bytes=imported.usage.peak_rss_bytes,
-        void="the machine was slower than 70 % of the reference" if slow else None,
+        void=too_slow(reference),
     )
 
 

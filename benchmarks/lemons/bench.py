@@ -17,10 +17,10 @@ from relume.benchmarks.corpora.infinitehbd import NODES, Trace
 from relume.benchmarks.lemons.rules import CountRule, QuarantineRule, Rule, ScoreRule
 from relume.benchmarks.lemons.walk import Walked, walk
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.measures import share
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.models.lemons.quarantine import QuarantineSettings
-from relume.models.scoring.intervals import wilson
 
 CAP, WIDE_CAP = 0.02, 0.044
 
@@ -76,12 +76,7 @@ def _measures(trace: Trace) -> dict[str, Measure]:
 def _told(name: str, counts: Walked) -> dict[str, Measure]:
     return {
         f"{name}_flags": counts.flags,
-        f"{name}_refaults": _share(counts.refaults, counts.flags),
-        f"{name}_avoided": _share(counts.avoided, counts.faults),
+        f"{name}_refaults": share(counts.refaults, counts.flags),
+        f"{name}_avoided": share(counts.avoided, counts.faults),
         f"{name}_cost": counts.held_days / counts.service_days,
     }
-
-
-def _share(right: int, total: int) -> Measure:
-    low, high = wilson(right, total)
-    return {"value": right / total if total else 0.0, "low": low, "high": high}

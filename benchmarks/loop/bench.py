@@ -71,7 +71,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         shutil.rmtree(folder)
         raise
     result = BenchResult(
-        id="loop-quick" if quick else "loop",
+        id="loop",
         version=__version__,
         machine=describe(),
         corpus={

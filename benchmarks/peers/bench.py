@@ -31,7 +31,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
     for name, one in slow.items():
         measures |= one.measures(f"straggler_{name}")
     return BenchResult(
-        id="peers-quick" if quick else "peers",
+        id="peers",
         version=__version__,
         machine=describe(),
         corpus={

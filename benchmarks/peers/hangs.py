@@ -10,6 +10,7 @@ import numpy as np
 from relume.benchmarks.false_alarms.plans import job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
 from relume.benchmarks.false_alarms.silences import Silences, detector_of, left_by, watch
+from relume.benchmarks.measures import quantile
 from relume.benchmarks.peers.timers import FixedTimer, LargestGap
 from relume.benchmarks.result import Measure
 from relume.models.family.attempt import AttemptGaps
@@ -32,12 +33,11 @@ class Row:
 
     def measures(self, name: str) -> dict[str, Measure]:
         """Return its numbers; a hang that was missed is later than all others."""
-        p50, p95 = np.quantile(self.delays, [0.5, 0.95], method="higher")
         missed = sum(delay == float("inf") for delay in self.delays)
         return {
             f"{name}_false_alarms_per_job_day": round(self.false_alarms / self.job_days, 4),
-            f"{name}_delay_p50_seconds": round(float(p50), 1),
-            f"{name}_delay_p95_seconds": round(float(min(p95, HANG_SECONDS)), 1),
+            f"{name}_delay_p50_seconds": quantile(self.delays, 0.5),
+            f"{name}_delay_p95_seconds": min(quantile(self.delays, 0.95), HANG_SECONDS),
             f"{name}_missed": missed,
         }
 

@@ -16,6 +16,7 @@ from river import drift
 from relume.benchmarks.false_alarms.plans import job_plan
 from relume.benchmarks.false_alarms.quiet import Regime, quiet_day
 from relume.benchmarks.false_alarms.stragglers import BAR_PACE_SECONDS, readings
+from relume.benchmarks.measures import quantile
 from relume.benchmarks.result import Measure
 from relume.benchmarks.straggler.injected import PACE_SECONDS, Injected, Source, inject
 from relume.models.straggler.settings import StragglerSettings
@@ -57,11 +58,10 @@ class Row:
     false: dict[str, int] = field(default_factory=dict)
     job_days: int = 0
 
-    def quantile(self, share: float) -> float:
+    def quantile(self, part: float) -> float:
         """Return a quantile of the delays; a miss took at least until it was too late."""
         pairs = zip(self.delays, self.last, strict=True)
-        values = [last if delay is None else delay for delay, last in pairs]
-        return round(float(np.quantile(values, share, method="higher")), 1)
+        return quantile((last if delay is None else delay for delay, last in pairs), part)
 
     @property
     def missed(self) -> int:
@@ -126,7 +126,12 @@ def raw_cusum(values: NDArray[np.float64]) -> NDArray[np.int64]:
 def river_page_hinkley(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """River's PageHinkley with its defaults, upward only."""
     detector = drift.PageHinkley(mode="up")
-    return _river(detector, values)
+    found = []
+    for place, value in enumerate(values.tolist()):
+        detector.update(value)
+        if detector.drift_detected:
+            found.append(place)
+    return np.array(found, np.int64)
 
 
 def river_adwin(values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -138,15 +143,6 @@ def river_adwin(values: NDArray[np.float64]) -> NDArray[np.int64]:
         if detector.drift_detected and detector.estimation > before:
             found.append(place)
         before = detector.estimation
-    return np.array(found, np.int64)
-
-
-def _river(detector: drift.PageHinkley, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    found = []
-    for place, value in enumerate(values.tolist()):
-        detector.update(value)
-        if detector.drift_detected:
-            found.append(place)
     return np.array(found, np.int64)
 
 

@@ -20,11 +20,10 @@ from relume import __version__
 from relume.benchmarks.demo import frameworks
 from relume.benchmarks.demo.world import make_world
 from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
     describe,
     measured,
     reference_rate,
+    too_slow,
 )
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.ingest.blocks import Block, BlockAssembler
@@ -71,9 +70,8 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     analyzer = Analyzer(Catalogue.of(()))
     measures, usage = measured(lambda: _all(analyzer, size, rounds))
     reference = reference_rate()
-    slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
     return BenchResult(
-        id="progress-quick" if quick else "progress",
+        id="progress",
         version=__version__,
         machine=describe(),
         corpus={"name": "generated step lines", "hash": f"seed {SEED}", "bytes": size},
@@ -82,7 +80,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
         cpu_seconds=usage.cpu_seconds,
         wall_seconds=usage.wall_seconds,
         peak_rss_bytes=usage.peak_rss_bytes,
-        void="the machine was slower than 70 % of the reference" if slow else None,
+        void=too_slow(reference),
     )
 
 

@@ -19,11 +19,10 @@ from relume import __version__
 from relume.benchmarks.corpora import healthy
 from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.machine import (
-    REFERENCE_MB_PER_SECOND,
-    VOID_BELOW,
     describe,
     measured,
     reference_rate,
+    too_slow,
 )
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.scan.ripgrep import ripgrep_version, search, write_patterns
@@ -71,7 +70,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     reference = reference_rate()
     measures["reference_memchr_mb_per_cpu_second"] = round(reference)
     return BenchResult(
-        id="scan-quick" if quick else "scan",
+        id="scan",
         version=__version__,
         machine=describe() | {"ripgrep": ripgrep_version() or "absent"},
         corpus={"name": "generated healthy log", "hash": f"seed {SEED}", "bytes": size},
@@ -158,5 +157,4 @@ def _rate(size: int, cpu_seconds: float) -> float:
 def _void(reference: float) -> str | None:
     if ripgrep_version() is None:
         return _NO_RIPGREP
-    is_slow = reference < VOID_BELOW * REFERENCE_MB_PER_SECOND
-    return "the machine was slower than 70 % of the reference" if is_slow else None
+    return too_slow(reference)

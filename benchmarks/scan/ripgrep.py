@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from relume.benchmarks.commands import watch
 from relume.benchmarks.machine import Usage
 from relume.models.signatures.engine import compiled_form
 
@@ -48,10 +47,7 @@ def write_patterns(path: Path, patterns: Sequence[str]) -> None:
 def search(patterns: Path, log: Path) -> Searched:
     """Count the lines of `log` in which a pattern is found."""
     command = [COMMAND, *_OPTIONS, f"--dfa-size-limit={_DFA_LIMIT}", "--file", str(patterns)]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([*command, str(log)], check=False, capture_output=True, text=True)
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode > 1:  # 1: no line found
-        raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Searched(int(done.stdout), Usage(cpu, wall, after.ru_maxrss * 1024))
+    done = watch([*command, str(log)])
+    if done.code and done.code != 1:  # 1: no line found
+        raise subprocess.CalledProcessError(done.code, command, done.out, done.error)
+    return Searched(int(done.out), done.usage)

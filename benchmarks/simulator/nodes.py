@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relume.benchmarks.simulator.runs import NO_FAULT, Run
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from relume.benchmarks.simulator.runs import Run
-
 _FREE, _BUSY, _OUT = 0, 1, 2
-NO_FAULT = -1
 
 
 class Nodes:

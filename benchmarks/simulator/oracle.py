@@ -71,7 +71,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     operators = (BASELINE, HUMAN, from_results(stored(RESULTS)), ORACLE)
     measures, usage = measured(lambda: _measures(settings, operators, seeds))
     return BenchResult(
-        id="oracle-quick" if quick else "oracle",
+        id="oracle",
         version=__version__,
         machine=describe(),
         corpus={

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
-
 from relume import __version__
 from relume.benchmarks.false_alarms.plans import SEED
 from relume.benchmarks.false_alarms.quiet import Regime
 from relume.benchmarks.false_alarms.settings import settings_hash
 from relume.benchmarks.false_alarms.stragglers import QuietCount, count_alarms
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.measures import quantile, share
 from relume.benchmarks.registry import data_folder
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.straggler import attribution, recorded
@@ -29,7 +28,6 @@ from relume.benchmarks.straggler.fleet import (
 from relume.benchmarks.straggler.injected import PACE_SECONDS, Delay, delays, judge
 from relume.benchmarks.straggler.recorded import Recording
 from relume.models.baselines.fdr import OnlineFdr
-from relume.models.scoring.intervals import wilson
 from relume.models.straggler.evidence import Blame
 from relume.models.straggler.settings import StragglerSettings
 from relume.serve.live.watch import WatchSettings
@@ -96,7 +94,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     recordings, usage = measured(measure)
     digest = sha256(b"".join(one.relative.tobytes() for one in recordings))
     return BenchResult(
-        id="straggler-quick" if quick else "straggler",
+        id="straggler",
         version=__version__,
         machine=describe(),
         corpus={
@@ -113,20 +111,14 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     )
 
 
-def _share(right: int, total: int) -> Measure:
-    low, high = wilson(right, total)
-    return {"value": right / max(1, total), "low": low, "high": high}
-
-
 def _recall(found: Iterable[Delay], of: Callable[[Delay], float | None]) -> Measure:
     told = [of(one) is not None for one in found]
-    return _share(sum(told), len(told))
+    return share(sum(told), len(told))
 
 
-def _quantile(found: Iterable[Delay], of: Callable[[Delay], float | None], share: float) -> float:
+def _quantile(found: Iterable[Delay], of: Callable[[Delay], float | None], part: float) -> float:
     """Return a quantile of delays in seconds; of misses it is known only how long they were not."""
-    values = [one.last if (delay := of(one)) is None else delay for one in found]
-    return round(float(np.quantile(values, share, method="higher")), 1)
+    return quantile((one.last if (delay := of(one)) is None else delay for one in found), part)
 
 
 def _fast(one: Delay) -> float | None:
@@ -148,8 +140,8 @@ def _delay_measures(found: list[Delay]) -> dict[str, Measure]:
         "early_alarms": sum(one.early for one in found),
     }
     for name, of in (("guaranteed", _guaranteed), ("fast", _fast)):
-        for share in (50, 95, 99):
-            measures[f"{name}_p{share}_seconds"] = _quantile(large, of, share / 100)
+        for part in (50, 95, 99):
+            measures[f"{name}_p{part}_seconds"] = _quantile(large, of, part / 100)
     return measures
 
 
@@ -157,7 +149,7 @@ def _of_slowdown(found: list[Delay], slowdown: float) -> dict[str, float]:
     some, told = [one for one in found if one.slowdown == slowdown], {}
     for name, of in (("guaranteed", _guaranteed), ("fast", _fast)):
         told[f"{name}_missed"] = float(sum(of(one) is None for one in some))
-        told |= {f"{name}_p{share}_seconds": _quantile(some, of, share / 100) for share in (50, 95)}
+        told |= {f"{name}_p{part}_seconds": _quantile(some, of, part / 100) for part in (50, 95)}
     return told | {"of": float(len(some))}
 
 

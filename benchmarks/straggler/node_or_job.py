@@ -10,6 +10,7 @@ from pathlib import Path
 from relume import __version__
 from relume.benchmarks.false_alarms.plans import SEED
 from relume.benchmarks.machine import describe, measured
+from relume.benchmarks.measures import share
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.straggler.cases import (
     AS_PUBLISHED,
@@ -19,7 +20,6 @@ from relume.benchmarks.straggler.cases import (
     case,
     draw_causes,
 )
-from relume.models.scoring.intervals import wilson
 from relume.models.straggler.evidence import Answer, Blame
 from relume.models.straggler.who import who
 
@@ -72,7 +72,7 @@ def run(_data: Path | None, *, quick: bool = False) -> BenchResult:
     measures = _measures(published)
     measures |= {f"half_nodes_{name}": value for name, value in _measures(half).items()}
     return BenchResult(
-        id="node-or-job-quick" if quick else "node-or-job",
+        id="node-or-job",
         version=__version__,
         machine=describe(),
         corpus={
@@ -122,8 +122,7 @@ def _measures(judged: list[Judged]) -> dict[str, Measure]:
 
 def _share(told: Iterable[bool]) -> Measure:
     values = list(told)
-    low, high = wilson(sum(values), len(values))
-    return {"value": sum(values) / max(1, len(values)), "low": low, "high": high}
+    return share(sum(values), len(values))
 
 
 _WORDS: dict[Cause, frozenset[str]] = {

@@ -6,7 +6,7 @@ Each estimate is made before the outcome is learned, in the order in which outco
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,11 +56,8 @@ def outcomes(jobs: int, settings: HangSettings) -> Iterator[Outcome]:
 
 def _cut(day: QuietDay, share: float) -> QuietDay:
     count = max(20, int(share * len(day.step_seconds)))
-    return QuietDay(
-        plan=day.plan,
-        regime=day.regime,
-        day=day.day,
-        startup_seconds=day.startup_seconds,
+    return replace(
+        day,
         step_seconds=day.step_seconds[:count],
         pause_seconds=day.pause_seconds[:count],
         pauses=day.pauses[:count],

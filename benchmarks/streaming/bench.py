@@ -72,7 +72,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
             measures |= {f"{task}_{name}_{what}": round(one, 4) for what, one in row.items()}
         measures[f"{task}_beats_baseline"] = int(beats(rows, RIVALS[task]))
     return BenchResult(
-        id="streaming-quick" if quick else "streaming",
+        id="streaming",
         version=__version__,
         machine=describe(),
         corpus={

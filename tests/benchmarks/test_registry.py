@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from relume.benchmarks import memory
+from relume.benchmarks.machine import describe
 from relume.benchmarks.registry import BENCHES, Bench, data_folder, find
+from relume.benchmarks.result import BenchResult
 from relume.errors import InputError
 
 
@@ -31,6 +34,18 @@ def test_an_unknown_id_names_the_nearest(wrong: str, close: str) -> None:
 def test_an_id_like_no_other_names_the_list() -> None:
     with pytest.raises(InputError, match="see relume bench list"):
         find("xyzzy")
+
+
+@pytest.mark.parametrize(("quick", "stored"), [(True, "memory-quick"), (False, "memory")])
+def test_a_quick_look_is_stored_apart(
+    monkeypatch: pytest.MonkeyPatch, *, quick: bool, stored: str
+) -> None:
+    def run(_data: Path | None, *, quick: bool = False) -> BenchResult:
+        return BenchResult("memory", "0", describe(), {"quick": quick}, {}, {})
+
+    monkeypatch.setattr(memory, "run", run)
+    result = find("memory").run(None, quick=quick)
+    assert (result.id, result.corpus) == (stored, {"quick": quick})
 
 
 def test_a_bench_says_which_folder_it_needs(tmp_path: Path) -> None:

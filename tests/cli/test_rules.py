@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from metric_rules import GPU_HOT
 from relume.cli import app, main
 from relume.errors import InputError
 
@@ -215,19 +216,7 @@ def test_own_rules_are_not_drowned_in_notes_about_packaged_ones(site: Path) -> N
     assert "note:" in run(*QUICK_TEST).stdout
 
 
-METRIC_RULE = """
-category = "metrics_of_ours"
-
-[[metric]]
-id = "gpu_hot"
-metric = "gpu_temperature_celsius"
-condition = "> 90"
-hold_seconds = 60
-domain = "facility"
-summary = "A GPU is hot."
-positive = [[[0, 95], [60, 91]], [[0, 95], [90, 99]]]
-negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
-"""
+METRIC_RULE = GPU_HOT.replace('"site"', '"metrics_of_ours"')
 
 
 def test_metric_rules_are_tested_and_listed_beside_the_others(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from metric_rules import GPU_HOT
 from relume.cli import app
 from relume.events import Sample
 from relume.ingest.lake import LakeWriter
@@ -15,19 +16,6 @@ from relume.serve.findings import lake_samples, metric_findings
 
 SECOND = 1_000_000
 START = 1_750_000_000
-RULE = """
-category = "site"
-
-[[metric]]
-id = "gpu_hot"
-metric = "gpu_temperature_celsius"
-condition = "> 90"
-hold_seconds = 60
-domain = "facility"
-summary = "A GPU is hot."
-positive = [[[0, 95], [60, 91]], [[0, 95], [90, 99]]]
-negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
-"""
 
 
 def samples(cluster: str = "lab") -> Iterator[Sample]:
@@ -58,7 +46,7 @@ def lake(tmp_path: Path) -> Path:
         writer.append(by_metric)
         writer.append([Sample(source="x", metric="gpu_xid_code", value=1.0)])
         writer.commit()
-    (tmp_path / "site.toml").write_text(RULE)
+    (tmp_path / "site.toml").write_text(GPU_HOT)
     return tmp_path / "lake"
 
 

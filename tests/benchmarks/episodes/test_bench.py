@@ -35,7 +35,7 @@ def test_a_lost_node_is_found_by_us_and_in_its_file(answers: Answers) -> None:
 @pytest.fixture(scope="module")
 def result(answers: Answers) -> BenchResult:
     new = Answers(find(name) for name in UNSEEN)
-    return result_of(answers, new, Usage(1.0, 1.0, 1), "episodes")
+    return result_of(answers, new, Usage(1.0, 1.0, 1))
 
 
 def test_the_result_holds_halves_baselines_and_the_table(

@@ -9,6 +9,7 @@ import pytest
 
 from relume.benchmarks.hostile import forged
 from relume.benchmarks.hostile.forgeries import DISGUISES, FORGERIES, Target
+from relume.benchmarks.registry import find
 from relume.slurm.hostlists import expand
 
 
@@ -67,7 +68,7 @@ def test_an_exclusion_is_counted_in_verdict_and_advice(jobs: list[forged.Forged]
 
 
 def test_the_bench_says_what_went_wrong() -> None:
-    result = forged.run(quick=True)
+    result = find("forged").run(None, quick=True)
     assert result.id == "forged-quick"
     assert set(result.bars) == set(result.measures)
     assert result.corpus["episodes"] == forged.EPISODES // 5

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from relume.benchmarks.commands import Watched, watch_relume
 from relume.benchmarks.hostile import bench, inputs
 from relume.benchmarks.hostile.patterns import FIELDS, PATTERNS, log, rule_file
 from relume.benchmarks.result import read, store
-from relume.benchmarks.watched import Watched, watch_relume
 from relume.models.signatures.loader import read_rules
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from relume.benchmarks.ingest import bench
+from relume.benchmarks.registry import find
 from relume.errors import InputError
 
 
@@ -18,7 +19,7 @@ def test_it_measures_the_command_and_counts_what_kills_leave(
     small = {"QUICK_LINES": 2000, "LINES_AN_ATTEMPT": 500, "KILL_LINES": 2000, "QUICK_KILLS": 1}
     for name, value in small.items():
         monkeypatch.setattr(bench, name, value)
-    result = bench.run(quick=True)
+    result = find("ingest").run(None, quick=True)
     assert result.id == "ingest-quick"
     assert result.measures["lines"] == pytest.approx(2000, rel=0.2)
     assert result.measures["kills"] == 1

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metric_rules import GPU_HOT
 from relume.errors import InputError
 from relume.events import Sample
 from relume.models.signatures.loader import read_rules
@@ -18,19 +19,7 @@ from relume.models.thresholds.rule import Condition, MetricRule, Of
 from relume.verdict import Domain
 
 SECOND = 1_000_000
-GOOD = """
-category = "site"
-
-[[metric]]
-id = "gpu_hot"
-metric = "gpu_temperature_celsius"
-condition = "> 90"
-hold_seconds = 60
-domain = "facility"
-summary = "A GPU is hot."
-positive = [[[0, 95], [60, 91]], [[0, 95], [30, 99], [70, 99]]]
-negative = [[[0, 95], [30, 95]], [[0, 80], [600, 90]]]
-"""
+GOOD = GPU_HOT.replace("[90, 99]", "[30, 99], [70, 99]")
 
 
 def rule(

@@ -24,11 +24,11 @@ from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.backtest.lakes import lake_units
-from relume.serve.backtest.replay import Finding, replay_unit, ticked
-from relume.serve.backtest.timeline import unit_landings
+from relume.serve.backtest.replay import Finding, replay_unit
 from relume.serve.backtest.units import dataset_units
 from relume.serve.live.judge import Judge
 from relume.verdict import Kind
+from ticking import Eager, advice_of
 
 NODES = ("gpu-a01", "gpu-a02")
 STEPS = 200
@@ -170,13 +170,6 @@ def test_a_hot_node_of_a_slow_job_is_found_in_a_lake(tmp_path: Path) -> None:
         assert ("1.2e+09 against 1.98e+09 of 8 peers" in found.verdict.why[-1]) == bool(samples)
 
 
-class Eager(Judge):
-    """Wants a tick each second, as a live run has them."""
-
-    def next_change(self, event_time: int) -> int | None:
-        return event_time
-
-
 stretches = st.lists(
     st.tuples(st.sampled_from([1, 20, 45, 100, 400]), st.sampled_from([WORKING, WAITING])),
     min_size=1,
@@ -206,12 +199,7 @@ def test_fewer_ticks_change_nothing_with_metrics_either(
     samples = list(measured(NODES, begin, len(course), course.__getitem__))
     [unit] = dataset_units(read_dataset(folder))
     unit = replace(unit, samples=lambda _: iter(samples))
-    seen = []
-    for kind in (Judge, Eager):
-        judge = kind(judging().analyzer, judging().settings)
-        landings = ticked(unit_landings(unit, "UTC", {}), judge, "lab")
-        seen.append([advice for landing in landings for advice in judge.take(landing)])
-    assert seen[0] == seen[1]
+    assert advice_of(unit, Judge) == advice_of(unit, Eager)
 
 
 def test_a_backtest_of_a_lake_with_metrics_from_end_to_end(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from relume.serve.backtest.replay import Replayed, replay_unit, ticked
 from relume.serve.backtest.results import Results
 from relume.serve.backtest.run import Recording
 from relume.serve.backtest.sources import Unit
-from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.units import dataset_units
 from relume.serve.live.judge import Judge
 from relume.verdict import Kind
+from ticking import Eager, advice_of
 
 
 def replayed(
@@ -196,13 +196,6 @@ def test_ticks_come_after_what_landed_by_then() -> None:
     assert seen == [SECOND // 2, SECOND, SECOND, 11 * SECOND, 14 * SECOND + 1, 15 * SECOND]
 
 
-class Eager(Judge):
-    """Wants a tick each second, as a live run has them."""
-
-    def next_change(self, event_time: int) -> int | None:
-        return event_time
-
-
 pauses = st.lists(st.sampled_from([1, 1, 1, 2, 7, 31, 61, 299, 302, 700, 2000]), max_size=30)
 endings = st.sampled_from([(), TRACEBACK, ("Training complete.",), ("NCCL WARN call failed",)])
 
@@ -225,12 +218,7 @@ def test_fewer_ticks_change_nothing(
     end = START + (second + silence) * SECOND
     recorded(folder, entry(files=(log,), start=START, end=end, state=state))
     [unit] = dataset_units(read_dataset(folder))
-    seen = []
-    for kind in (Judge, Eager):
-        judge = kind(judging().analyzer, judging().settings)
-        landings = ticked(unit_landings(unit, "UTC", {}), judge, "lab")
-        seen.append([advice for landing in landings for advice in judge.take(landing)])
-    assert seen[0] == seen[1]
+    assert advice_of(unit, Judge) == advice_of(unit, Eager)
 
 
 def test_bars_between_two_clocks_are_no_silence(tmp_path: Path) -> None:
