@@ -43,6 +43,8 @@ SHIFTS: Final = (0, 2)
 of one row of blocks up to seven steps pass until then, of two shifted ones five."""
 UNKNOWN_SPAN_SECONDS: Final = 1.0
 """How far readings are taken to lie apart when nothing tells: few are, so the budget is kept."""
+_LEAST_SPAN_SECONDS: Final = 1e-6
+"""Readings closer together are nobody's steps."""
 
 
 class PaceStream:
@@ -113,7 +115,7 @@ class PaceStream:
         """What its alarms weigh across jobs; null before the guaranteed mode is calibrated."""
         if self._guaranteed is None:
             return None
-        seconds = self._span / self.settings.calibration
+        seconds = max(_LEAST_SPAN_SECONDS, self._span / self.settings.calibration)
         return Scale(self._guaranteed.settings.alpha, max(1, round(DAY_SECONDS / seconds)))
 
     @property
