@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 from relume.clock import to_iso
+from relume.errors import InputError
 from relume.serve.backtest.outcome import AcrossJobs, SlowAlarm
 
 
@@ -35,11 +36,19 @@ def _alarm(alarm: SlowAlarm) -> dict[str, Any]:
     }
     if judged is not None:
         document |= {
-            "held_at": None if judged.held_at is None else to_iso(judged.held_at),
+            "held_at": None if judged.held_at is None else _shown(judged.held_at),
             "stream": judged.window.stream,
-            "window_begin": to_iso(judged.window.begin),
+            "window_begin": _shown(judged.window.begin),
             "e_value": judged.value,
             "needed": judged.needed if isfinite(judged.needed) else None,
-            "evidence": [[to_iso(time), value] for time, value in judged.window.evidence],
+            "evidence": [[_shown(time), value] for time, value in judged.window.evidence],
         }
     return document
+
+
+def _shown(time: int) -> str | None:
+    """Return a time that a job's own clock said; null for one that no calendar has."""
+    try:
+        return to_iso(time)
+    except InputError:
+        return None
