@@ -18,7 +18,7 @@ from relume.serve.backtest.tune import KNOBS, Tuning, tune, value_of, with_value
 from relume.settings import Settings
 from relume.verdict import Kind
 
-PAUSE, HANG = 400, 3600
+PAUSE, HANG = 400, 1200
 """Seconds: a save that says nothing of itself, and a hang. A new job's patience is 300."""
 BUDGET_KNOB = "hang.false_alarms_per_job_day"
 HOUR = 3600
