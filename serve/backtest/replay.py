@@ -11,6 +11,7 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
+from relume.models.straggler.windows import Window
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
@@ -51,7 +52,7 @@ class Replayed:
     """What came of one attempt of a unit.
 
     `verdict` is that on everything seen, null for an attempt that was never looked at; steps are
-    null where none were shown.
+    null where none were shown. `windows` are those in which slow steps would have been seen.
     """
 
     extent: Extent = field(default_factory=Extent)
@@ -59,6 +60,7 @@ class Replayed:
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
+    windows: list[Window] = field(default_factory=list)
 
     @property
     def decisions(self) -> list[Finding]:
@@ -118,6 +120,8 @@ class Findings:
         result = self.results[str(watch.attempt)]
         result.verdict = watch.full_verdict()
         result.first_step, result.last_step = watch.steps
+        pace = watch.detectors[1]
+        result.windows = [] if pace is None else pace.windows.all
 
 
 def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name

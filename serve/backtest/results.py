@@ -12,12 +12,13 @@ import msgspec
 
 from relume.advice import Advice
 from relume.errors import InputError
+from relume.models.straggler.windows import Window
 from relume.records import verdict_record
 from relume.serve.backtest.replay import Replayed
 from relume.serve.backtest.sources import Unit
 from relume.verdict import Locator, Verdict
 
-FORMAT = 1
+FORMAT = 2
 ABOUT_FILE = "backtest.json"
 RESULTS_FILE = "results.jsonl"
 
@@ -36,7 +37,8 @@ class AttemptResult(msgspec.Struct, frozen=True):
     `verdict` has kind, cause, domain, rule and confidence of the verdict on everything, and, where
     nobody knows the cause, its `unrecognised` lines. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
-    `skipped` counts what was left out of the others.
+    `skipped` counts what was left out of the others. `windows` are what its pace says for a
+    judgement across jobs.
     """
 
     attempt: str
@@ -53,6 +55,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     logs: int
     missing: list[str]
     skipped: dict[str, int]
+    windows: list[Window]
 
 
 class UnitResult(msgspec.Struct, frozen=True):
@@ -94,6 +97,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 logs=found.extent.logs,
                 missing=list(found.missing(source)),
                 skipped=source.skipped,
+                windows=found.windows,
             )
         )
     return UnitResult(unit.name, results)

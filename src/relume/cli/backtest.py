@@ -83,6 +83,7 @@ def backtest(
     from relume.serve.backtest.outcome import Outcome
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
+    from relume.serve.reports.across import to_document
 
     recording = Recording(data, labels)
     settings = load_config(config).settings
@@ -97,6 +98,8 @@ def backtest(
                 recording.replay(judging, results, advance)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
+            held = outcome.across_jobs(settings.straggler.false_share)
+            document["across_jobs"] = to_document(held)
             document["not_replayed"] = missing = outcome.not_replayed
             document["unread"] = lost = outcome.unread
         if out is not None:
