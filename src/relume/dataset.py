@@ -131,6 +131,10 @@ class AttemptEntry:
     job_name
         What the scheduler calls the job: jobs of one user and name are a family, and teach each
         other how long their pauses are. Null is not known.
+    gpus
+        How many GPUs it had; null is not known.
+    eligible
+        Since when it could have started; null is not known.
     start, end
         When it ran; null where neither accounting nor the data set says. The replay then takes the
         clocks of its logs.
@@ -144,7 +148,7 @@ class AttemptEntry:
     ------
     InputError
         For an identity that is none, an end before the start, an incident of another attempt, and
-        fewer nodes than are named.
+        fewer nodes than are named, or GPUs below zero.
     """
 
     attempt: str
@@ -154,6 +158,8 @@ class AttemptEntry:
     nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
     job_name: str | None = None
+    gpus: int | None = None
+    eligible: int | None = None
     start: int | None = None
     end: int | None = None
     state: str | None = None
@@ -174,6 +180,10 @@ class AttemptEntry:
                 f"attempt {self.attempt}",
                 found=f"{self.num_nodes} nodes, of which {len(self.nodes)} are named",
                 expected="at least one, and all that are named",
+            )
+        if self.gpus is not None and self.gpus < 0:
+            raise InputError(
+                f"attempt {self.attempt}", found=f"{self.gpus} GPUs", expected="0 or more"
             )
         for incident in self.incidents or ():
             if incident.attempt != self.attempt:
