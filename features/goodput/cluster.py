@@ -31,6 +31,39 @@ def ettr_speed(spans: pl.DataFrame, run: str) -> float | None:
     return at_speed / whole if whole and at_speed is not None else None
 
 
+def by_run(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return `ettr`, `ettr_speed`, `gpu_seconds` and `seconds` of wall clock of every run at once.
+
+    Null where there is nothing to be a share of. The run with the most GPU time comes first.
+    """
+    long = pl.col("end") - pl.col("begin")
+    ahead = pl.col("bucket").is_in([Bucket.PRODUCTIVE, Bucket.SLOW, Bucket.PAUSE])
+    steps = pl.col("bucket").is_in([Bucket.PRODUCTIVE, Bucket.SLOW])
+    at_speed = pl.col("bucket") == Bucket.PRODUCTIVE
+    return (
+        spans.group_by("run")
+        .agg(
+            ahead=long.filter(ahead).sum(),
+            stepped=long.filter(steps).sum(),
+            at_speed=long.filter(at_speed).sum(),
+            whole=long.sum(),
+            gpu_seconds=(long * pl.col("gpus")).sum() / SECOND,
+        )
+        .select(
+            "run",
+            "gpu_seconds",
+            ettr=_ratio("ahead", "whole"),
+            ettr_speed=_ratio("at_speed", "stepped"),
+            seconds=pl.col("whole") / SECOND,
+        )
+        .sort("gpu_seconds", "run", descending=[True, False])
+    )
+
+
+def _ratio(part: str, whole: str) -> pl.Expr:
+    return pl.when(pl.col(whole) > 0).then(pl.col(part) / pl.col(whole))
+
+
 def shares(spans: pl.DataFrame) -> dict[str, float]:
     """Return the share of each bucket in the GPU time of runs; they add up to 1.
 

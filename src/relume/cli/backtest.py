@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +14,11 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say, table_console
+from relume.printing import printable
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from relume.models.scoring.attempt import ScoredAttempt
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
@@ -83,6 +86,8 @@ def backtest(
     from relume.serve.backtest.outcome import Outcome
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
+    from relume.serve.backtest.worth import worth_of
+    from relume.serve.reports.goodput import to_document
 
     recording = Recording(data, labels)
     settings = load_config(config).settings
@@ -93,12 +98,13 @@ def backtest(
             return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
-            with _progress(recording.name) as advance:
+            with replay_progress(recording.name) as advance:
                 recording.replay(judging, results, advance)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
             document["not_replayed"] = missing = outcome.not_replayed
             document["unread"] = lost = outcome.unread
+            document["goodput"] = to_document(worth_of(recording, results.read()))
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)
@@ -124,7 +130,7 @@ def _tune(
     from relume.serve.backtest.tune import tune
     from relume.serve.reports.tuning import as_toml, sentences, tables, to_document
 
-    with _progress(f"{recording.name}, tuning") as advance:
+    with replay_progress(f"{recording.name}, tuning") as advance:
         tuning = tune(recording, judging, settings, budget=budget, folder=folder, advance=advance)
     for sentence in sentences(tuning):
         say(sentence)
@@ -166,10 +172,18 @@ def _print(document: dict[str, Any], *, as_json: bool) -> None:
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
         return
-    from relume.serve.reports.score import render
+    from relume.serve.reports import goodput, score
 
+    print_tables(score.render(document))
+    print_tables(goodput.render(document["goodput"]))
+    for sentence in goodput.sentences(document["goodput"]):
+        typer.echo(printable(sentence))
+
+
+def print_tables(tables: Iterable[Group]) -> None:
+    """Print tables with a line between them."""
     console = table_console(PIPED_WIDTH)
-    for table in render(document):
+    for table in tables:
         console.print(table)
         console.print()
 
@@ -191,8 +205,8 @@ def _temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far it is, on a terminal only."""
+def replay_progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many runs are replayed, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return

@@ -44,8 +44,7 @@ rows = st.lists(
 def test_one_event_at_the_start_and_one_at_the_end() -> None:
     text = [
         "JobIDRaw|User|State|ExitCode|Reason|Comment|NodeList|NNodes|Timelimit|Submit|Eligible|Start|End|AllocTRES",
-        "7|ada|OUT_OF_MEMORY|0:125|None|kept|n[1-2]|2|01:00:00|2026-01-02T03:00:00|2026-01-02T03:00:01|2026-01-02T03:00:05"
-        "|2026-01-02T03:00:09|cpu=8,gres/gpu=16",
+        "7|ada|OUT_OF_MEMORY|0:125|None|kept|n[1-2]|2|01:00:00|2026-01-02T03:00:00|2026-01-02T03:00:01|2026-01-02T03:00:05|2026-01-02T03:00:09|cpu=8,gres/gpu=16",
     ]
     started, ended = to_scheduler_events(read_rows(text, SkipCounts()), "lab", SkipCounts())
     assert started.attempt == ended.attempt == "lab/7@1767322800.0"

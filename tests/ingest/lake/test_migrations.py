@@ -99,6 +99,7 @@ def test_jobs_of_version_2_have_no_name(tmp_path: Path) -> None:
 def test_jobs_of_version_3_have_no_gpus(tmp_path: Path) -> None:
     land_by_hand(tmp_path, "scheduler_event", third_scheduler_event(0))
     [event] = LakeReader(tmp_path).landings()
+    assert isinstance(event, SchedulerEvent)
     assert event.name == "train"
     assert (event.gpus, event.eligible_time) == (None, None)
 
