@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +12,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from relume.advice import Operation
 from relume.errors import counted
+from relume.models.policy.policy import Preset
 from relume.models.scoring.intervals import Proportion
 from relume.models.worth.counterfactual import Hand
 from relume.models.worth.mttf import FailureRate
@@ -117,6 +120,31 @@ def _hindsight(hindsight: Hindsight) -> dict[str, Any]:
     }
 
 
+def preset_records(worths: Mapping[Preset, Worth]) -> list[dict[str, Any]]:
+    """Return what each preset of the policy would have been worth, the most careful one first."""
+    return [
+        {
+            "preset": preset.value,
+            "advised": dict(_advised(worth)),
+            "false_alarms": sum(rule.false_alarms for rule in found.by_rule.values()),
+            "lost_gpu_hours": found.lost[Hand.RELUME] / HOUR,
+            "goodput": found.goodput[Hand.RELUME],
+            "oracle_fraction": found.oracle_fraction,
+        }
+        for preset, worth in worths.items()
+        for found in [worth.hindsight.counterfactual]
+    ]
+
+
+def _advised(worth: Worth) -> Counter[str]:
+    """How many attempts got each operation in the end."""
+    settled = (
+        [found.advice.operation.value for found in one.decisions if found.advice.settled]
+        for one in worth.lives.attempts
+    )
+    return Counter(operations[-1] for operations in settled if operations)
+
+
 def _proportion(share: Proportion) -> dict[str, Any]:
     low, high = share.interval
     return {
@@ -138,6 +166,8 @@ def render(document: Document) -> Iterator[Group]:
         yield _hands(document["counterfactual"])
     if document["counterfactual"]["rules"]:
         yield _rules(document["counterfactual"]["rules"])
+    if document.get("presets"):
+        yield _presets(document["presets"])
     if document["hang_alarms"]:
         yield _alarms(document["hang_alarms"])
     if document["agreement"]["pairs"]:
@@ -230,6 +260,16 @@ def _rules(rules: Iterable[Document]) -> Group:
 
 
 _OF_RULES = ("saved_gpu_hours", "wasted_gpu_hours", "net_gpu_hours")
+
+
+def _presets(presets: Iterable[Document]) -> Group:
+    operations = [operation.value for operation in Operation]
+    table = _table("preset", *operations, "lost GPU-hours", "goodput", "oracle fraction")
+    for one in presets:
+        advised = (str(one["advised"].get(name, 0)) for name in operations)
+        numbers = (_number(one["goodput"]), _number(one["oracle_fraction"]))
+        _row(table, one["preset"], *advised, f"{one['lost_gpu_hours']:,.2f}", *numbers)
+    return _titled("Presets of the policy", table, "attempts by what was advised in the end")
 
 
 def _alarms(alarms: Iterable[Document]) -> Group:

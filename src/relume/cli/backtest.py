@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from relume.models.scoring.attempt import ScoredAttempt
+    from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
 
@@ -52,8 +53,20 @@ OutOption = Annotated[
         show_default=False,
     ),
 ]
-
-
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        parser=named_path,
+        metavar="FILE",
+        help="Write all of it as one page that needs nothing else.",
+        show_default=False,
+    ),
+]
+PresetsOption = Annotated[
+    bool,
+    typer.Option("--presets", help="Compare the presets of the policy, each replayed anew."),
+]
 TuneOption = Annotated[
     float | None,
     typer.Option(
@@ -71,6 +84,8 @@ def backtest(
     labels: LabelsOption = None,
     out: OutOption = None,
     tune: TuneOption = None,
+    html: HtmlOption = None,
+    presets: PresetsOption = False,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -81,6 +96,8 @@ def backtest(
     rule. Exit code 0, whatever they are; 2: the data can't be used. With `--tune` it
     finds settings of the detectors of hangs and stragglers instead, on earlier jobs, and judges
     them on later ones.
+
+    Goodput, and what Advice would have saved, come after the score.
     """
     from relume.config import load_config
     from relume.serve.backtest.outcome import Outcome
@@ -105,6 +122,10 @@ def backtest(
             document["not_replayed"] = missing = outcome.not_replayed
             document["unread"] = lost = outcome.unread
             document["goodput"] = to_document(worth_of(recording, results.read()))
+            if presets:
+                document["goodput"]["presets"] = _presets(recording, judging, Path(folder))
+            if html is not None:
+                _write_page(html, document, results)
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)
@@ -114,6 +135,23 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:
+    from relume.serve.backtest.worth import sweep
+    from relume.serve.reports.goodput import preset_records
+
+    with replay_progress(f"{recording.name}, presets") as advance:
+        return preset_records(sweep(recording, judging, folder / "presets", advance))
+
+
+def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
+    from relume.serve.reports.page import page
+
+    staged = path.with_name(f"{path.name}.new")
+    staged.write_text(page(document, results.read()), encoding="utf-8")
+    staged.replace(path)
+    say(f"the page is {path}")
 
 
 def _tune(
