@@ -73,7 +73,7 @@ class Failure:
     spared
         Whether Relume had advised to stop the run before this attempt of it.
     stopped_wrongly
-        Whether Relume advised to stop the run, and the next attempt got further.
+        Whether Relume advised to stop the run, and the next attempt of the same job got further.
     """
 
     attempt: str

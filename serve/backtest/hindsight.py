@@ -11,6 +11,7 @@ import polars as pl
 
 from relume.advice import Advice, Mode, Operation
 from relume.features.goodput.buckets import SECOND, Bucket
+from relume.identity import AttemptId, JobKey
 from relume.models.worth.agreement import Act, Agreement, Handled, act_of, agreement_of
 from relume.models.worth.counterfactual import (
     Advised,
@@ -140,23 +141,27 @@ def _spared(attempts: Sequence[Lived]) -> tuple[set[str], set[str]]:
     back for longer, or when it met a node again that was to be left out.
     """
     spared, wrong = set[str](), set[str]()
-    is_stopped, avoided = False, frozenset[str]()
+    last: str | None = None  # the attempt after which its run was to be stopped
+    avoided = frozenset[str]()
     for before, one in pairwise(attempts):
         if before.run != one.run:
-            is_stopped, avoided = False, frozenset()
+            last, avoided = None, frozenset()
             continue
         advised = _last_ending(before)
-        is_stopped = is_stopped or (advised is not None and advised.operation is Operation.STOP)
-        if advised is not None:
-            avoided |= set(advised.exclude_nodes)
-        if one.passed and is_stopped:
-            wrong.add(before.name)
-            is_stopped = False
-        elif one.repeats and (is_stopped or avoided & _suspects(one) or _is_early(before, one)):
+        if advised is not None and advised.operation is Operation.STOP:
+            last = last or before.name
+        avoided |= frozenset() if advised is None else set(advised.exclude_nodes)
+        if one.repeats and (last or avoided & _suspects(one) or _is_early(before, one)):
             spared.add(one.name)
-        else:
-            is_stopped = False
+            continue
+        if one.passed and last is not None and _job(before) == _job(one):
+            wrong.add(last)  # a new job is a person's, who may have mended what failed
+        last = None
     return spared, wrong
+
+
+def _job(one: Lived) -> JobKey:
+    return AttemptId.parse(one.name).job_key
 
 
 def _is_early(before: Lived, one: Lived) -> bool:
@@ -241,7 +246,7 @@ def _restart_seconds(goodput: Goodput) -> float:
 
 
 def _handled(attempts: Sequence[Lived]) -> Iterator[Handled]:
-    following = [*attempts[1:], None]
+    following = [*attempts, None][1:]
     tries = len(attempts) > len({one.run for one in attempts})  # else nobody recorded them
     for one, after in zip(attempts, following, strict=True):
         again = after is not None and after.run == one.run

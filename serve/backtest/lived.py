@@ -26,6 +26,8 @@ LONGEST = 10 * 366 * 86_400 * 1_000_000
 """Microseconds. An attempt that is said to have run longer has a wrong clock."""
 _INTERRUPTED = frozenset({"PREEMPTED", "TIMEOUT", "REQUEUED", "DEADLINE"})
 """Ends that are no failures, and lose what wasn't saved."""
+_ENDS = frozenset({Kind.CRASH, Kind.HANG})
+"""Kinds of failures that end an attempt, or would have."""
 _MIN_ROWS = 2
 """Rows of steps that tell a pace."""
 
@@ -92,12 +94,15 @@ class Lived:
     @property
     def domain(self) -> Domain:
         """Who is to blame for how it ended."""
+        found = _found(self.result)
+        if found is not None:
+            return found.advice.domain
         return Domain((self.result.verdict or {}).get("domain") or Domain.UNKNOWN)
 
     @property
     def decisions(self) -> list[AdviceResult]:
         """What was advised, without what only asks for a closer look."""
-        return [one for one in self.result.advice if one.advice.rule != SUSPECTED_HANG_RULE]
+        return _decisions(self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +228,28 @@ def _eligible(result: AttemptResult, *, is_live: bool) -> int | None:
 
 
 def _is_failed(result: AttemptResult) -> bool:
-    """Whether it failed, by Slurm's word, else by the verdict."""
+    """Whether it failed: by Slurm's word, by what was found while it ran, by the whole log.
+
+    Whoever cancels a job that hangs ends a failure; the log then only shows the cancelling.
+    """
     word, verdict = _word(result), result.verdict or {}
-    if word in FAILED_STATES:
+    if word in FAILED_STATES or word == COMPLETED:
+        return word != COMPLETED
+    if _found(result) is not None:
         return True
-    if word == COMPLETED or verdict.get("domain") == Domain.SCHEDULER:
-        return False
-    return verdict.get("kind") in {Kind.CRASH, Kind.HANG}
+    return verdict.get("domain") != Domain.SCHEDULER and verdict.get("kind") in _ENDS
+
+
+def _found(result: AttemptResult) -> AdviceResult | None:
+    """Return the last Advice about a failure, null when it was taken back or steps came again."""
+    last = next(iter(reversed(_decisions(result))), None)
+    if last is None or last.advice.kind not in _ENDS or last.resumed_at is not None:
+        return None
+    return None if last.advice.domain is Domain.SCHEDULER else last
+
+
+def _decisions(result: AttemptResult) -> list[AdviceResult]:
+    return [one for one in result.advice if one.advice.rule != SUSPECTED_HANG_RULE]
 
 
 def _word(result: AttemptResult) -> str | None:
@@ -238,8 +258,7 @@ def _word(result: AttemptResult) -> str | None:
 
 def _onset(label: AttemptEntry | None) -> int | None:
     """When the failure began that ended it, by its label."""
-    ends = {Kind.CRASH, Kind.HANG}
-    known = (one.onset for one in (label.incidents or () if label else ()) if one.kind in ends)
+    known = (one.onset for one in (label.incidents or () if label else ()) if one.kind in _ENDS)
     return max((onset for onset in known if onset is not None), default=None)
 
 

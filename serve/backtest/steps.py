@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from relume.serve.progress import Progress
+from relume.features.progress.markers import Phase
 
 MAX_ROWS = 256
 """Rows kept of one attempt: of more, two neighbours become one, and later ones are as long."""
@@ -12,6 +12,22 @@ MAX_ROWS = 256
 
 MAX_STALE = 64
 """So many lines with a new step, none of which is higher than before, are steps that start over."""
+
+
+class Shows(Protocol):
+    """What is looked at of an attempt's progress; see `relume.serve.progress.Progress`."""
+
+    @property
+    def new_steps(self) -> int:
+        """Lines that showed a new step, so far."""
+
+    @property
+    def last_step(self) -> int | None:
+        """The highest number of a step, null for none."""
+
+    @property
+    def entered_phase(self) -> Phase | None:
+        """The phase with legal silences that it is in, null for none."""
 
 
 class StepRow(NamedTuple):
@@ -61,7 +77,7 @@ class StepRecord:
         self._shown: int | None = None
         self._open: int | None = None
 
-    def note(self, progress: Progress, at: int) -> None:
+    def note(self, progress: Shows, at: int) -> None:
         """Take that the attempt's progress is as it is by `at`."""
         lines = progress.new_steps - self._lines
         if not lines:
