@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -38,9 +38,11 @@ from relume.serve.backtest.worth import Worth, worth_of
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 
+Frames = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+"""Attempts, steps and incidents."""
 REPLAYED = ("mlperf", "bigscience", "m4")
 SPLICED = "spliced"
-SEEDS, QUICK_SEEDS = 20, 2
+SEEDS, QUICK_SEEDS = 10, 2
 NODES, DAYS, JOBS = 300, 20.0, 200
 _SHOWN = (Bucket.PRODUCTIVE, Bucket.QUEUE, Bucket.RESTART, Bucket.RECOMPUTE, Bucket.DETECTION)
 _BARS = {
@@ -110,7 +112,7 @@ def without_logs(entries: Iterable[AttemptEntry]) -> list[UnitResult]:
     return found
 
 
-def deviation(frames: Sequence[pl.DataFrame]) -> tuple[float, float]:
+def deviation(frames: Frames) -> tuple[float, float]:
     """Return how far the shares of all buckets are from 1, and the largest gap of any attempt.
 
     The gap is between the time that an attempt held its GPUs and the time in its spans, in seconds.

@@ -148,7 +148,7 @@ def test_what_is_no_lake_is_refused(tmp_path: Path) -> None:
 
 def test_goodput_of_a_lake_is_printed_and_leaves_the_lake_alone(lake: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in lake.rglob("*") if path.is_file()}
-    result = run("report", "goodput", "--lake", lake, "--gpus-per-node", 4)
+    result = run("report", "goodput", "--lake", lake, "--gpus-per-node", "4")
     assert result.exit_code == 0, result.output
     assert "Where the time of GPUs went" in result.stdout
     assert "GPUs are not known: counted by its nodes" in result.stdout
