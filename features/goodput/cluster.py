@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from relume.errors import InputError
-from relume.features.goodput.buckets import SECOND, Bucket
+from relume.features.goodput.buckets import SECOND, Bucket, gpu_micros
 
 IDLE = "idle"
 """GPUs in service that nobody asked for."""
@@ -47,7 +47,7 @@ def by_run(spans: pl.DataFrame) -> pl.DataFrame:
             stepped=long.filter(steps).sum(),
             at_speed=long.filter(at_speed).sum(),
             whole=long.sum(),
-            gpu_seconds=(long * pl.col("gpus")).sum() / SECOND,
+            gpu_seconds=gpu_micros().sum() / SECOND,
         )
         .select(
             "run",
@@ -134,7 +134,9 @@ def _waited(
     left, spent = pl.lit(gpus) - pl.col("held"), {}
     for bucket in _WAITING:
         taken = pl.min_horizontal(left, bucket)
-        spent[bucket] = int(levels.select((taken * pl.col("long")).sum()).item() or 0)
+        spent[bucket] = int(
+            levels.select((taken.cast(pl.Int128) * pl.col("long")).sum()).item() or 0
+        )
         left = left - taken
     return spent
 
@@ -152,8 +154,7 @@ def _most_held(held: pl.DataFrame) -> int:
 
 
 def _micros(spans: pl.DataFrame) -> dict[str, int]:
-    spent = (pl.col("end") - pl.col("begin")) * pl.col("gpus")
-    return dict(spans.group_by("bucket").agg(spent.sum()).rows())
+    return dict(spans.group_by("bucket").agg(gpu_micros().sum()).rows())
 
 
 def _share_of(spans: pl.DataFrame, run: str, buckets: set[Bucket]) -> float | None:

@@ -10,7 +10,13 @@ from statistics import fmean, median
 
 import polars as pl
 
-from relume.features.goodput.buckets import SECOND, Bucket, GoodputSettings, spans_of
+from relume.features.goodput.buckets import (
+    SECOND,
+    Bucket,
+    GoodputSettings,
+    gpu_seconds,
+    spans_of,
+)
 from relume.features.goodput.cluster import by_run, shares
 from relume.models.worth.mttf import Exposure, FailureRate, failure_rate
 from relume.serve.backtest.lived import Lived, Lives
@@ -122,8 +128,7 @@ def goodput_of(
 
 
 def _hours(spans: pl.DataFrame) -> dict[str, float]:
-    spent = ((pl.col("end") - pl.col("begin")) * pl.col("gpus")).sum() / SECOND / HOUR
-    return dict(spans.group_by("bucket").agg(spent).rows())
+    return {bucket: seconds / HOUR for bucket, seconds in gpu_seconds(spans).rows()}
 
 
 def _exposure(one: Lived) -> Exposure:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import polars as pl
 
 from relume.advice import Advice, Mode, Operation
-from relume.features.goodput.buckets import SECOND, Bucket
+from relume.features.goodput.buckets import SECOND, Bucket, gpu_micros
 from relume.identity import AttemptId, JobKey
 from relume.models.worth.agreement import Act, Agreement, Handled, act_of, agreement_of
 from relume.models.worth.counterfactual import (
@@ -227,16 +227,19 @@ def _outcomes(attempts: Sequence[Lived]) -> list[RuleOutcome]:
 
 
 def _held(spans: pl.DataFrame, vain: Sequence[str]) -> Held:
-    seconds = (pl.col("end") - pl.col("begin")) * pl.col("gpus") / SECOND
     held = spans.filter("held")
     ahead = held.filter(
         pl.col("bucket").is_in([Bucket.PRODUCTIVE, Bucket.SLOW, Bucket.PAUSE])
         & ~pl.col("attempt").is_in(vain)
     )
     return Held(
-        productive=float(ahead.select(seconds.sum()).item() or 0.0),
-        held=float(held.select(seconds.sum()).item() or 0.0),
+        productive=_gpu_seconds(ahead),
+        held=_gpu_seconds(held),
     )
+
+
+def _gpu_seconds(spans: pl.DataFrame) -> float:
+    return float(spans.select(gpu_micros().sum() / SECOND).item() or 0.0)
 
 
 def _restart_seconds(goodput: Goodput) -> float:

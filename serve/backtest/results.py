@@ -114,7 +114,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 logs=found.extent.logs,
                 missing=list(found.missing(source)),
                 skipped=source.skipped,
-                nodelist=fold(entry.nodes) if entry.nodes else None,
+                nodelist=_nodelist(entry.nodes),
                 gpus=entry.gpus,
                 eligible=entry.eligible,
                 fingerprint=None if told is None else known_fingerprint(told),
@@ -251,6 +251,14 @@ def _advice(advice: Advice, verdict: Verdict | None, resumed: int | None) -> Adv
     nodes = dict.fromkeys((*([where.node] if where.node else ()), *advice.exclude_nodes))
     ranks = [] if where.rank is None else [where.rank]
     return AdviceResult(advice, list(nodes), ranks, resumed)
+
+
+def _nodelist(nodes: tuple[str, ...]) -> str | None:
+    """Return names as a hostlist, null for none and for what is no name of a node."""
+    try:
+        return fold(nodes) if nodes else None
+    except InputError:
+        return None
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:

@@ -18,6 +18,10 @@ LABELLED = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
 """What an incident may be; *benign* and *unknown* are verdicts only."""
 
 
+MAX_GPUS = 10_000_000
+"""More than one attempt has anywhere: a larger number is none."""
+
+
 class Origin(StrEnum):
     """Where a data set comes from. Results of different origins are never pooled."""
 
@@ -148,7 +152,7 @@ class AttemptEntry:
     ------
     InputError
         For an identity that is none, an end before the start, an incident of another attempt, and
-        fewer nodes than are named, or GPUs below zero.
+        fewer nodes than are named, or a count of GPUs that is none.
     """
 
     attempt: str
@@ -181,9 +185,9 @@ class AttemptEntry:
                 found=f"{self.num_nodes} nodes, of which {len(self.nodes)} are named",
                 expected="at least one, and all that are named",
             )
-        if self.gpus is not None and self.gpus < 0:
+        if self.gpus is not None and not 0 <= self.gpus <= MAX_GPUS:
             raise InputError(
-                f"attempt {self.attempt}", found=f"{self.gpus} GPUs", expected="0 or more"
+                f"attempt {self.attempt}", found=f"{self.gpus} GPUs", expected=f"0 to {MAX_GPUS:,}"
             )
         for incident in self.incidents or ():
             if incident.attempt != self.attempt:

@@ -15,8 +15,10 @@ from relume.models.worth.agreement import Act
 from relume.models.worth.counterfactual import Hand
 from relume.models.worth.outcomes import Label
 from relume.serve.backtest.lived import BESIDE, GUESSED_NODES, NO_GPU, NO_QUEUE, NO_STEPS, NO_TIME
-from relume.serve.backtest.results import Results
+from relume.serve.backtest.replay import replay_unit
+from relume.serve.backtest.results import Results, unit_result
 from relume.serve.backtest.run import Recording
+from relume.serve.backtest.sources import AttemptSource, make_unit
 from relume.serve.backtest.worth import Assumed, Worth, sweep, worth_of
 from relume.serve.scan.window import Window
 
@@ -202,3 +204,12 @@ def test_presets_are_replayed_side_by_side(tmp_path: Path) -> None:
     assert list(found) == list(Preset)
     assert {path.name for path in (tmp_path / "presets").iterdir()} == set(Preset)
     assert all(one.hindsight.counterfactual.failures == 2 for one in found.values())
+
+
+def test_names_that_are_no_nodes_cost_nothing(tmp_path: Path) -> None:
+    odd = attempt(tmp_path, 0, 0, 300, steps(10, 290), nodes=("n[1", "a,b"), **WELL)
+    unit = make_unit(AttemptSource(entry=odd).run, [AttemptSource(entry=odd)], lambda _: ())
+    replayed = replay_unit(unit, judging().analyzer, judging().settings, "UTC")
+    [result] = unit_result(unit, replayed).attempts
+    assert result.nodelist is None
+    assert result.nodes == 2
