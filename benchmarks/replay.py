@@ -1,9 +1,10 @@
 """Bench `replay`: how many events a second of CPU time a backtest judges.
 
 An event is what lands: a line of a log, a sample of a metric, a word of the scheduler. Ticks are
-counted apart: a replay makes them itself, wherever a second can change something. Three recordings:
-runs as they are, a line every few seconds; a job that prints hundreds of lines in each second, as
-where every rank prints; and the metrics of a job's nodes.
+counted apart: a replay makes them itself, wherever a second can change something. Four recordings:
+runs as they are, a line every few seconds; a job that prints hundreds of steps in each second, as
+where every rank prints; one that prints as many lines without a step; and the metrics of a job's
+nodes. The slowest counts.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ METRICS = (
 )
 BAR = 1_000_000
 _START = datetime(2026, 3, 2, 3, 0, tzinfo=UTC)
+_PLAIN = "worker of the loader has opened the next shard of the blend, 512 documents are in it"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
 
 
@@ -103,11 +105,13 @@ def _all(folder: Path, lines: int) -> dict[str, Replay]:
         folder / "sparse", lines=lines, attempts=max(2, lines // LINES_AN_ATTEMPT)
     )
     dense = _dense(folder / "dense", lines)
+    plain = _dense(folder / "plain", lines, words=_PLAIN)
     warm = next(iter(dataset_units(sparse)))
     replay_unit(warm, analyzer, WatchSettings(), "UTC")
     return {
         "sparse": _replayed(list(dataset_units(sparse)), analyzer),
         "dense": _replayed(list(dataset_units(dense)), analyzer),
+        "plain": _replayed(list(dataset_units(plain)), analyzer),
         "samples": _replayed([_measured(folder / "metrics", lines)], analyzer),
     }
 
@@ -130,14 +134,16 @@ def _replayed(units: Sequence[Unit], analyzer: Analyzer) -> Replay:
     return Replay(counts["events"], counts["ticks"], process_time() - began)
 
 
-def _dense(folder: Path, lines: int) -> Dataset:
-    """Megatron's lines, `LINES_A_SECOND` with one clock."""
+def _dense(folder: Path, lines: int, *, words: str | None = None) -> Dataset:
+    """Megatron's lines, or such with other `words`, `LINES_A_SECOND` with one clock."""
     folder.mkdir()
     world = make_world(f"{SEED}")
     printed = islice(frameworks.megatron(world, 2 * lines), 2, lines + 2)
     with (folder / "job.out").open("w") as log:
         for number, line in enumerate(printed):
-            log.write(f"{_STAMP.sub(_stamp(number // LINES_A_SECOND), line, count=1)}\n")
+            stamp = _stamp(number // LINES_A_SECOND)
+            told = _STAMP.sub(stamp, line, count=1) if words is None else f"[{stamp}] {words}"
+            log.write(f"{told}\n")
     return _one(folder, seconds=lines // LINES_A_SECOND + 60, files=("job.out",))
 
 

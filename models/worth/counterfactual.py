@@ -127,7 +127,7 @@ class Counterfactual:
         Of Relume alone; null is the name of what no rule was advised on.
     failures, without_onset, untried
         How many were compared; how many could not be since nobody knows when they began; and since
-        they were to be held back, and nobody tried what would have come of it.
+        they were to be held back or left alone, and nobody tried what would have come of it.
     """
 
     lost: dict[Hand, float]

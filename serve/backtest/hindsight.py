@@ -70,10 +70,10 @@ def hindsight_of(lives: Lives, goodput: Goodput, spans: pl.DataFrame) -> Hindsig
         Where their time went.
     """
     failed = [one for one in lives.attempts if one.failed]
-    untried = _untried(lives.attempts)
+    spared, wrong = _spared(lives.attempts)
+    untried = _untried(lives.attempts) - spared
     begun = [one for one in failed if _has_onset(one)]
     known = [one for one in begun if one.name not in untried]
-    spared, wrong = _spared(lives.attempts)
     failures = [_failure(one, spared=spared, wrong=wrong) for one in known]
     vain = [one.name for one in known if one.repeats]
     return Hindsight(
@@ -124,10 +124,18 @@ def _advised(one: Lived) -> Advised | None:
 
 
 def _untried(attempts: Sequence[Lived]) -> set[str]:
-    """Return which attempts were to be held back, and not tried again in the record."""
+    """Return which attempts were not to be started again, and were not in the record either.
+
+    What another hand's next try would have met nobody knows. A failure about which nothing was
+    advised isn't among them: that was no decision.
+    """
     following = {before.name for before, one in pairwise(attempts) if before.run == one.run}
-    held = {one.name for one in attempts if _is_held(_advised(one))}
-    return held - following
+    left = {one.name for one in attempts if _is_left(_advised(one))}
+    return left - following
+
+
+def _is_left(advised: Advised | None) -> bool:
+    return advised is not None and advised.operation not in _ENDING
 
 
 def _is_held(advised: Advised | None) -> bool:

@@ -242,7 +242,9 @@ def _hands(worth: Document) -> Group:
     if worth["without_onset"]:
         below += f"; of {worth['without_onset']} more nobody knows when they began"
     if worth["untried"]:
-        below += f"; {worth['untried']} more were to be held back, and nobody tried them"
+        below += (
+            f"; {worth['untried']} more were to be held back or left alone, and nobody tried them"
+        )
     return _titled("The same failures under other hands", table, below)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from recording import SECOND, START, TRACEBACK, clock, entry, judging, logged, recorded
+from relume.advice import Operation
 from relume.dataset import AttemptEntry
 from relume.models.policy.policy import Preset
 from relume.models.worth.agreement import Act
@@ -213,3 +214,30 @@ def test_names_that_are_no_nodes_cost_nothing(tmp_path: Path) -> None:
     [result] = unit_result(unit, replayed).attempts
     assert result.nodelist is None
     assert result.nodes == 2
+
+
+def test_what_was_to_be_held_back_and_was_never_tried_again_is_not_judged(tmp_path: Path) -> None:
+    refused = "[rank1]: torch.distributed.DistNetworkError: Connection reset by peer"
+    flap = "NCCL WARN NET/IB : Got async event : port error"
+    first = attempt(tmp_path, 0, 0, 320, [*steps(10, 310), flap, refused])
+    alone = worth(tmp_path, first)
+    operations = [one.advice.operation for one in alone.lives.attempts[0].decisions]
+    assert operations[-1] is Operation.HOLD
+    assert alone.hindsight.counterfactual.untried == 1
+    assert alone.hindsight.counterfactual.failures == 0
+
+
+def test_a_try_while_the_run_was_to_be_held_back_tells_what_holding_is_worth(
+    tmp_path: Path,
+) -> None:
+    flap = "NCCL WARN NET/IB : Got async event : port error"
+    again = [
+        attempt(tmp_path, 0, 0, 320, [*steps(10, 310), flap]),
+        attempt(tmp_path, 1, 400, 620, [*steps(410, 610, 101), flap]),
+    ]
+    found = worth(tmp_path, *again)
+    assert [one.repeats for one in found.lives.attempts] == [False, True]
+    told = found.hindsight.counterfactual
+    assert (told.failures, told.untried) == (2, 0)
+    assert told.lost[Hand.RELUME] == pytest.approx(16 * 1800, rel=0.02)  # the first one's hold
+    assert told.lost[Hand.BASELINE] > 16 * 200  # the second one was in vain
