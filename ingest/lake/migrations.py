@@ -33,6 +33,11 @@ def _with_name(table: pa.Table) -> pa.Table:
     return with_columns(table, SchedulerEvent, "name")
 
 
+def _with_gpus(table: pa.Table) -> pa.Table:
+    """Version 4 of SchedulerEvent: its GPUs, and since when it could have started."""
+    return with_columns(table, SchedulerEvent, "gpus", "eligible_time")
+
+
 def _with_device(table: pa.Table) -> pa.Table:
     """Version 2 of Sample: which NIC, interface or other part of the node a series is of."""
     return with_columns(table, Sample, "device")
@@ -42,6 +47,7 @@ MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
     {
         (SchedulerEvent, 1): _with_limits,
         (SchedulerEvent, 2): _with_name,
+        (SchedulerEvent, 3): _with_gpus,
         (Sample, 1): _with_device,
     }
 )

@@ -106,7 +106,8 @@ class SchedulerEvent(_Event):
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
     `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
-    `num_nodes` is how many nodes it has or asks for, `name` is the job's name.
+    `num_nodes` is how many nodes it has or asks for, `name` is the job's name, `gpus` is how many
+    it has or asks for, `eligible_time` is since when it could have started.
     """
 
     attempt: str
@@ -123,6 +124,8 @@ class SchedulerEvent(_Event):
     required_nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
     name: str | None = None
+    gpus: int | None = None
+    eligible_time: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
