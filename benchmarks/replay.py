@@ -104,19 +104,19 @@ def _all(folder: Path, lines: int) -> dict[str, Replay]:
     sparse = make_recording(
         folder / "sparse", lines=lines, attempts=max(2, lines // LINES_AN_ATTEMPT)
     )
-    dense = _dense(folder / "dense", lines)
-    plain = _dense(folder / "plain", lines, words=_PLAIN)
+    dense = dense_log(folder / "dense", lines)
+    plain = dense_log(folder / "plain", lines, words=_PLAIN)
     warm = next(iter(dataset_units(sparse)))
     replay_unit(warm, analyzer, WatchSettings(), "UTC")
     return {
-        "sparse": _replayed(list(dataset_units(sparse)), analyzer),
-        "dense": _replayed(list(dataset_units(dense)), analyzer),
-        "plain": _replayed(list(dataset_units(plain)), analyzer),
-        "samples": _replayed([_measured(folder / "metrics", lines)], analyzer),
+        "sparse": replayed(list(dataset_units(sparse)), analyzer),
+        "dense": replayed(list(dataset_units(dense)), analyzer),
+        "plain": replayed(list(dataset_units(plain)), analyzer),
+        "samples": replayed([measured_unit(folder / "metrics", lines)], analyzer),
     }
 
 
-def _replayed(units: Sequence[Unit], analyzer: Analyzer) -> Replay:
+def replayed(units: Sequence[Unit], analyzer: Analyzer) -> Replay:
     """Replay twice: once to count, once on the clock."""
     counts = {"events": 0, "ticks": 0}
 
@@ -134,7 +134,7 @@ def _replayed(units: Sequence[Unit], analyzer: Analyzer) -> Replay:
     return Replay(counts["events"], counts["ticks"], process_time() - began)
 
 
-def _dense(folder: Path, lines: int, *, words: str | None = None) -> Dataset:
+def dense_log(folder: Path, lines: int, *, words: str | None = None) -> Dataset:
     """Megatron's lines, or such with other `words`, `LINES_A_SECOND` with one clock."""
     folder.mkdir()
     world = make_world(f"{SEED}")
@@ -152,7 +152,7 @@ def _stamp(second: int) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}.000000"
 
 
-def _measured(folder: Path, samples: int) -> Unit:
+def measured_unit(folder: Path, samples: int) -> Unit:
     """A job that prints nothing, and the metrics of its nodes."""
     folder.mkdir()
     rounds = samples // (NODES * GPUS * len(METRICS))

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from recording import judging
 from relume.benchmarks.corpora import alibaba_pods
 from relume.benchmarks.goodput import deviation, without_logs
-from relume.benchmarks.replay import run
+from relume.benchmarks.replay import dense_log, measured_unit, replayed
 from relume.serve.backtest.lived import NO_GPU, lives_of
+from relume.serve.backtest.units import dataset_units
 
 HEAD = "name,cpu_milli,num_gpu,pod_phase,creation_time,deletion_time,scheduled_time"
 PODS = (
@@ -36,10 +38,11 @@ def test_pods_are_attempts_of_which_only_the_times_are_known(data: Path) -> None
     assert deviation(lives.frames()) == (0, 0)
 
 
-def test_replay_counts_the_events_of_each_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relume.benchmarks.replay.QUICK_LINES", 512)
-    measures = run(quick=True).measures
-    assert measures["dense_events"] == 512 + 3
-    assert measures["samples_events"] == 512 + 3
-    rates = [measures[f"{name}_events_per_cpu_second"] for name in ("sparse", "dense", "samples")]
-    assert measures["events_per_cpu_second"] == min(rates)  # type: ignore[type-var]
+def test_replay_counts_the_events_of_each_recording(tmp_path: Path) -> None:
+    analyzer = judging().analyzer
+    lines = replayed(list(dataset_units(dense_log(tmp_path / "lines", 600))), analyzer)
+    metrics = replayed([measured_unit(tmp_path / "metrics", 512)], analyzer)
+    for found, landed in ((lines, 600), (metrics, 512)):
+        assert found.events == landed + 3  # it runs, it is over, its logs are read up
+        assert found.ticks > 0
+        assert found.rate > 0

@@ -51,17 +51,11 @@ def test_a_folder_that_is_neither_data_set_nor_lake_is_refused(tmp_path: Path) -
     assert "neither a data set nor a lake" in str(result.exception)
 
 
-def test_goodput_follows_the_score(data: Path) -> None:
-    printed = runner.invoke(app, ["backtest", str(data)]).stdout
-    assert printed.index("False alarms") < printed.index("Where the time of GPUs went")
-    document = json.loads(runner.invoke(app, ["backtest", str(data), "--json"]).stdout)
-    assert sum(document["goodput"]["shares"].values()) == pytest.approx(1, abs=1e-9)
-    assert "presets" not in document["goodput"]
-
-
 def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = runner.invoke(app, ["backtest", str(data), "--presets", "--out", str(out), "--json"])
-    presets = json.loads(result.stdout)["goodput"]["presets"]
+    goodput = json.loads(result.stdout)["goodput"]
+    assert sum(goodput["shares"].values()) == pytest.approx(1, abs=1e-9)
+    presets = goodput["presets"]
     assert [one["preset"] for one in presets] == ["cautious", "standard", "aggressive"]
     assert (out / "presets" / "cautious" / "results.jsonl").is_file()

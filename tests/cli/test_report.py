@@ -155,15 +155,9 @@ def test_goodput_of_a_lake_is_printed_and_leaves_the_lake_alone(lake: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in lake.rglob("*") if path.is_file()} == before
 
 
-def test_goodput_as_json_adds_up(lake: Path) -> None:
-    document = json.loads(run("report", "goodput", "--lake", lake, "--json").stdout)
-    assert document["schema_version"] == 1
-    assert document["attempts"] == 13
-    assert sum(document["shares"].values()) == pytest.approx(1, abs=1e-9)
-    assert document["counterfactual"]["failures"] > 0
-
-
 def test_goodput_of_the_last_hour_is_that_of_nothing(lake: Path) -> None:
-    result = run("report", "goodput", "--lake", lake, "--since", "1h")
-    assert result.exit_code == 0, result.output
-    assert "no attempt of which the time is known" in result.stdout
+    document = json.loads(
+        run("report", "goodput", "--lake", lake, "--since", "1h", "--json").stdout
+    )
+    assert document["schema_version"] == 1
+    assert document["attempts"] == 0

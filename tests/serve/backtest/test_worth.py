@@ -148,7 +148,7 @@ def test_a_node_that_fails_gives_a_rate_and_advice_on_checkpoints(tmp_path: Path
 def test_a_hang_that_somebody_cancels_labels_its_alarm_and_gains_by_the_minute(
     tmp_path: Path,
 ) -> None:
-    hung = attempt(tmp_path, 0, 0, 8000, steps(10, 1010), state="CANCELLED", exit_code=None)
+    hung = attempt(tmp_path, 0, 0, 4300, steps(10, 310), state="CANCELLED", exit_code=None)
     found = worth(tmp_path, hung)
     [outcome] = found.hindsight.outcomes
     assert dict(outcome.labels) == {Label.TRUE: 1}

@@ -49,6 +49,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     result = CliRunner().invoke(app, ["backtest", str(folder), "--html", str(page)])
     assert result.exit_code == 0, result.output
     assert "the page is" in result.stderr
+    score, goodput = map(result.stdout.index, ("False alarms", "Where the time of GPUs went"))
+    assert score < goodput
     return page.read_text("utf-8")
 
 
