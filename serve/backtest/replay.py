@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from relume.advice import Advice
+from relume.advice import Advice, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing
@@ -82,6 +82,8 @@ class Findings:
         Who takes them.
     results
         What came of each attempt so far, by attempt.
+    about_nodes
+        What was advised about nodes so far.
     """
 
     def __init__(
@@ -96,12 +98,16 @@ class Findings:
         self._look = look
         self.judge = Judge(analyzer, settings, zone, retired=self._over, teaches=teaches)
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
+        self.about_nodes: list[Advice] = []
 
     def take(self, landing: Landing) -> None:
         """Take one landing, in order."""
         if self._look is not None:
             self._look(self.judge, landing)
         for advice in self.judge.take(landing):
+            if advice.scope is not Scope.ATTEMPT:
+                self.about_nodes.append(advice)
+                continue
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
             verdict = result.verdict if watch is None else watch.shown_verdict()
             result.findings.append(Finding(advice, verdict))

@@ -178,6 +178,8 @@ class ClusterJobs:
                 user=record.user,
                 name=record.name,
                 comment=None if known.event is None else known.event.comment,
+                partition=record.partition or None,
+                deadline=None if known.event is None else known.event.deadline,
             )
         )
 
@@ -232,6 +234,8 @@ def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
         required_nodes=job.required_nodes,
         num_nodes=job.num_nodes,
         name=job.name,
+        partition=job.partition or None,
+        deadline=job.deadline,
     )
 
 

@@ -106,7 +106,9 @@ class SchedulerEvent(_Event):
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
     `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
-    `num_nodes` is how many nodes it has or asks for, `name` is the job's name.
+    `num_nodes` is how many nodes it has or asks for, `name` is the job's name, `partition` where it
+    runs. `deadline` is when it has to be over for good, whatever limit a requeue gives it anew
+    (``--deadline``): UTC microseconds, null for none or not told.
     """
 
     attempt: str
@@ -123,6 +125,8 @@ class SchedulerEvent(_Event):
     required_nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
     name: str | None = None
+    partition: str | None = None
+    deadline: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +135,7 @@ class NodeEvent(_Event):
 
     `state` is Slurm's words as printed (``idle+drain``), null when only a check spoke. `actor` is
     null when nobody can tell. `check` and `outcome` are null when no check ran; an outcome
-    *unknown* needs a `reason`.
+    *unknown* needs a `reason`. `partitions` are those the node is in, empty if not told.
 
     Raises
     ------
@@ -145,6 +149,7 @@ class NodeEvent(_Event):
     actor: Actor | None = None
     check: str | None = None
     outcome: CheckOutcome | None = None
+    partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.outcome is CheckOutcome.UNKNOWN:

@@ -331,6 +331,12 @@ class PolicySettings(_Section):
     It keeps large clusters, in which some jobs always fail, from being held. At 1 all have to
     fail."""
 
+    breaker_seconds: float = Field(default=600.0, gt=0)
+    """Within how long jobs have to fail to have failed together.
+
+    And how long it has to be calm before held jobs are let go. A longer time sees what spreads
+    slowly as one incident, and more of what is chance."""
+
     useful_seconds: float = Field(default=600.0, ge=0)
     """How long a restart has to be able to work before the job's deadline.
 
