@@ -309,6 +309,8 @@ class AttemptWatch:
 
     def look(self, event_time: int) -> None:
         """Take the clock: judge what is known by now; `decide` follows, when all were looked at."""
+        if self.is_held and self._is_ended() and self.landed and self._looked is not None:
+            return  # nothing more can come: it only waits
         self._looked = None
         if self.is_settled_for_good:
             return

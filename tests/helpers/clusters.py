@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from relume.advice import Advice, Mode, Operation, Scope, comparable
-from relume.events import Actor, NodeEvent, SchedulerEvent, SourceStatus
+from relume.events import Actor, NodeEvent, SchedulerEvent, SourceStatus, Tick
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.ingest.lake.batches import Landing, LineBatch
@@ -79,9 +79,10 @@ class Job:
         self._land_lines(second, lines, attempt=self.attempt)
         return self
 
-    def kernel(self, second: float, node: str, line: str = XID) -> Job:
-        """Let the kernel of a node say something, with its clock."""
-        text = f"{clock(second, '%b %e %H:%M:%S')} {node} {line}"
+    def kernel(self, second: float, node: str, *, clock_second: float | None = None) -> Job:
+        """Let the kernel of a node say that it lost a GPU, by its clock, which may be wrong."""
+        when = second if clock_second is None else clock_second
+        text = f"{clock(when, '%b %e %H:%M:%S')} {node} {XID}"
         self._land_lines(second, [text], stream="kernel", node=node, file=f"/kernel/{node}.log")
         return self
 
@@ -204,12 +205,15 @@ class Cluster:
             (time, landing) for time, _, landing in sorted(self._landings, key=lambda one: one[:2])
         ]
 
-    def told(self) -> Told:
-        """Judge it all, and once more as a lake that was landed: that is the same to the bit."""
+    def told(self, skips: tuple[float, float] | None = None) -> Told:
+        """Judge it all, a tick a second; none from one second on until another one, if named."""
         judge = Judge(analyzer(), self.settings)
         taken: list[Landing] = []
         advice: list[Advice] = []
         for landing in ticked(self.landings(), judge, "lab"):
+            is_tick = isinstance(landing, Tick)
+            if skips is not None and is_tick and at(skips[0]) <= landing.event_time < at(skips[1]):
+                continue
             taken.append(landing)
             advice += judge.take(landing)
         return Told(advice, taken, judge)
@@ -243,6 +247,12 @@ class Told:
         ]
 
     @property
+    def faults(self) -> list[tuple[str, str | None]]:
+        """What the ledger of faulty nodes counts: the node, and the attempt that failed by it."""
+        fleet = self.judge.fleets["lab"]
+        return [(one.node, one.attempt) for one in fleet.lemons.faults]
+
+    @property
     def excluded(self) -> set[str]:
         return {node for one in self.advice for node in one.exclude_nodes}
 
@@ -261,6 +271,3 @@ class Told:
             lake.commit({})
         again = Judge(analyzer(), cluster.settings).take_all(LakeReader(folder).landings())
         return [*map(comparable, again)] == [*map(comparable, self.advice)]
-
-
-Teller = Callable[[], Cluster]
