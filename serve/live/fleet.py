@@ -67,7 +67,7 @@ class Fleet:
     Attributes
     ----------
     held
-        The attempts that are held by an incident.
+        The attempts that are held by an incident, who waits longest first.
     is_changed
         Whether anything was learned that is to be remembered, since it was last set to false.
     """
@@ -82,7 +82,7 @@ class Fleet:
         self._lemons = NodeLedger(settings.quarantine)
         self._lemons.restore(known.faults, known.waiting, known.out, known.holds, known.told)
         self._left_out = list(known.left_out)
-        self.held: set[str] = set(known.held)
+        self.held: dict[str, None] = dict.fromkeys(known.held)
         self.is_changed = False
 
     @property
@@ -110,7 +110,7 @@ class Fleet:
             holds=self._lemons.quarantine.holds,
             told=self._lemons.told,
             left_out=self._left_out,
-            held=sorted(self.held),
+            held=list(self.held),
         )
 
     def take(self, event: NodeEvent) -> tuple[Turn | None, list[Change]]:
@@ -138,12 +138,15 @@ class Fleet:
         self._now = now
         silent: dict[str, str] = {}
         working: list[str] = []
+        stepping: dict[str, str] = {}
         for name, watch in watches.items():
             self._note(name, watch, now)
             if watch.is_silent:
                 silent[name] = run_of(watch)
             elif watch.facts is not None and not watch.facts.ended and watch.failing is None:
                 working.append(name)
+                if watch.has_stepped:
+                    stepping[name] = run_of(watch)
         self._forget(now, watches)
         before = self.incident
         if self._failures or silent or before is not None:
@@ -154,6 +157,8 @@ class Fleet:
                     failures=self._failures.values(),
                     silent=silent,
                     working=working,
+                    stepping=stepping,
+                    held={name: run_of(watches[name]) for name in self.held},
                     is_out=self._nodes.is_out,
                 ),
             )
@@ -170,7 +175,9 @@ class Fleet:
         name = str(watch.attempt)
         if watch.is_held is not (name in self.held):
             self.is_changed = True
-            (self.held.add if watch.is_held else self.held.discard)(name)
+            self.held.pop(name, None)
+            if watch.is_held:
+                self.held[name] = None
         if is_new and watch.last is not None and watch.last.exclude_nodes:
             left = LeftOut(run_of(watch), watch.last.exclude_nodes, watch.last.expires_at)
             self._left_out = [*self._left_out[-MAX_LEFT_OUT:], left]
@@ -179,7 +186,7 @@ class Fleet:
     def around(self, watch: AttemptWatch, watches: Mapping[str, AttemptWatch]) -> Surroundings:
         """Return what goes on around an attempt, as far as it is known."""
         now, facts, incident = self._now, watch.facts, self.incident
-        is_struck = incident is not None and str(watch.attempt) in incident.members
+        is_struck = incident is not None and incident.holds(str(watch.attempt), run_of(watch))
         partition = None if facts is None else self._nodes.partition(facts.partition or "")
         deadline = None if facts is None else facts.deadline
         left = None if deadline is None else (deadline - now) / MICROSECONDS_PER_SECOND
@@ -242,7 +249,8 @@ class Fleet:
         for name in [name for name, one in self._failures.items() if one.at < oldest]:
             if name not in watches:
                 del self._failures[name]
-        self.held &= watches.keys()
+        for name in [name for name in self.held if name not in watches]:
+            del self.held[name]
 
     def _excluded(self, watch: AttemptWatch, watches: Mapping[str, AttemptWatch]) -> int | None:
         """Count nodes of its partition that other runs were told to do without, while they run."""

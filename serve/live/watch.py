@@ -400,6 +400,11 @@ class AttemptWatch:
         return (self._started_at - began) / MICROSECONDS
 
     @property
+    def has_stepped(self) -> bool:
+        """Whether it made a step since it started."""
+        return self._first_step_at is not None
+
+    @property
     def restart_seconds(self) -> float | None:
         """From its start to its first new step; null where either isn't known."""
         if self._started_at is None or self._first_step_at is None:

@@ -17,7 +17,6 @@ from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.models.lemons.quarantine import QuarantineSettings
-from relume.models.policy.policy import Policy
 from relume.serve.backtest.logs import Timed
 from relume.serve.backtest.replay import ticked
 from relume.serve.live.judge import Judge
@@ -104,9 +103,9 @@ class Job:
             reason=reason,
         )
 
-    def again(self, second: float, nodes: Iterable[str] | None = None, **fields: Any) -> Job:
-        """Start the next attempt of the same job, on other nodes where they are named."""
-        new = Job(
+    def again(self, nodes: Iterable[str] | None = None, **fields: Any) -> Job:
+        """Return the next attempt of the same job, on other nodes where they are named."""
+        return Job(
             self.cluster,
             self.number,
             tuple(nodes or self.nodes),
@@ -116,7 +115,6 @@ class Job:
             self.fields | fields,
             self.step,
         )
-        return new.start(second)
 
     def _event(self, state: str, second: float, **fields: Any) -> SchedulerEvent:
         values: dict[str, Any] = {
@@ -147,16 +145,8 @@ class Cluster:
 
     def __init__(self, nodes: int = 64, **settings: Any) -> None:
         self.nodes = [f"gpu-a{number:02}" for number in range(1, nodes + 1)]
-        self.settings = WatchSettings(
-            **(
-                {
-                    "policy": Policy(),
-                    "mode": Mode.ACT,
-                    "quarantine": QuarantineSettings(min_faults=2),
-                }
-                | settings
-            )
-        )
+        fields: dict[str, Any] = {"quarantine": QuarantineSettings(min_faults=2), "mode": Mode.ACT}
+        self.settings = WatchSettings(**(fields | settings))
         self._landings: list[tuple[int, int, Landing]] = []
         self._order, self._numbers = count(), count(1)
         for node in self.nodes:
@@ -211,9 +201,10 @@ class Cluster:
         taken: list[Landing] = []
         advice: list[Advice] = []
         for landing in ticked(self.landings(), judge, "lab"):
-            is_tick = isinstance(landing, Tick)
-            if skips is not None and is_tick and at(skips[0]) <= landing.event_time < at(skips[1]):
-                continue
+            if isinstance(landing, Tick) and skips is not None:
+                begin, end = map(at, skips)
+                if begin <= landing.event_time < end:
+                    continue
             taken.append(landing)
             advice += judge.take(landing)
         return Told(advice, taken, judge)

@@ -24,7 +24,7 @@ def story() -> tuple[Cluster, list[Job], list[Job]]:
     loop, *others = cluster.jobs(4, users=2)
     tries = [fails(loop, MINUTE)]
     for number in range(2, 7):
-        tries.append(fails(tries[-1].again(number * MINUTE), number * MINUTE))
+        tries.append(fails(tries[-1].again(), number * MINUTE))
     for job in others:
         job.start(1).train(5, 8 * MINUTE, 10).end(8 * MINUTE, "COMPLETED")
     return cluster, tries, others

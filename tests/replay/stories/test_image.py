@@ -15,7 +15,7 @@ BROKEN = (
     "[rank0]:     from torch._C import *",
     "[rank0]: ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory",
 )
-ROLLED_OUT, SETTLED = 2 * MINUTE, 2 * MINUTE + 60
+ROLLED_OUT = 2 * MINUTE
 
 
 def fails(job: Job, second: float) -> Job:
@@ -23,13 +23,15 @@ def fails(job: Job, second: float) -> Job:
     return job.start(second).say(second + 4, *lines).end(second + 6)
 
 
+def works(job: Job, second: int, end: int) -> Job:
+    return job.start(second).train(second + 10, end, 10).end(end, "COMPLETED")
+
+
 def story() -> tuple[Cluster, list[Job]]:
-    """Eight jobs of four users start within a minute, and start again where they may."""
+    """Eight jobs of four users start within a minute."""
     cluster = Cluster()
-    jobs = [
-        fails(job, ROLLED_OUT + 7 * number) for number, job in enumerate(cluster.jobs(8, users=4))
-    ]
-    return cluster, jobs
+    jobs = cluster.jobs(8, users=4)
+    return cluster, [fails(job, ROLLED_OUT + 7 * number) for number, job in enumerate(jobs)]
 
 
 def test_from_the_fifth_on_it_is_one_incident(tmp_path: Path) -> None:
@@ -43,19 +45,34 @@ def test_from_the_fifth_on_it_is_one_incident(tmp_path: Path) -> None:
 def test_a_second_try_is_held_too_and_nobody_is_stopped_for_it() -> None:
     """The failure is the same again, but it isn't the user's bug: others have it, too."""
     cluster, jobs = story()
-    again = [
-        fails(job.again(ROLLED_OUT + 90 + n), ROLLED_OUT + 90 + n) for n, job in enumerate(jobs[:4])
-    ]
+    again = [fails(job.again(), ROLLED_OUT + 90 + n) for n, job in enumerate(jobs[:4])]
     told = cluster.told()
     assert [told.settled(job)[0] for job in again] == ["HOLD"] * 4
     assert Operation.STOP not in {one.operation for one in told.advice}
 
 
+def test_one_goes_ahead_to_see_whether_it_is_mended() -> None:
+    """The first one that goes ahead fails again; the image is mended, and the second one trains."""
+    cluster, jobs = story()
+    first = fails(jobs[4].again(), 13 * MINUTE)
+    second = works(jobs[5].again(), 25 * MINUTE, 28 * MINUTE)
+    told = cluster.told()
+    waiting = [told.settled(job) for job in (jobs[6], jobs[7], first)]
+    assert waiting == [["HOLD", "RESTART"]] * 3
+    assert [told.settled(job) for job in jobs[4:6]] == [["HOLD", "RESTART"]] * 2
+    assert len(told.restarts(10 * MINUTE, 25 * MINUTE)) == 2  # the two that went ahead
+    assert told.about(second) == []
+
+
 def test_a_bug_of_one_user_is_that_users() -> None:
     """The counterpart: eight jobs of one user, with one bug, are started again and then stopped."""
+    bug = ("[rank0]: Traceback (most recent call last):", "[rank0]: ValueError: 4 channels, got 3")
     cluster = Cluster()
-    jobs = [fails(job, ROLLED_OUT + 7 * n) for n, job in enumerate(cluster.jobs(8))]
-    again = fails(jobs[7].again(ROLLED_OUT + 90), ROLLED_OUT + 90)
+    jobs = cluster.jobs(8)
+    for number, job in enumerate(jobs):
+        begin = ROLLED_OUT + 7 * number
+        job.start(begin).say(begin + 4, *bug).end(begin + 6)
+    again = jobs[7].again().start(ROLLED_OUT + 90).say(ROLLED_OUT + 94, *bug).end(ROLLED_OUT + 96)
     told = cluster.told()
     assert [told.settled(job) for job in jobs] == [["RESTART"]] * 8
     assert told.settled(again) == ["STOP"]
