@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from relume.advice import Advice, Mode, Operation
@@ -136,7 +137,9 @@ class WatchSettings:
     hang: HangSettings = field(default_factory=HangSettings.of_budget)
     straggler: StragglerSettings = field(default_factory=StragglerSettings)
     suspects_stragglers: bool = False
-    quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
+    quarantine: QuarantineSettings = field(
+        default_factory=partial(QuarantineSettings, min_faults=2)
+    )
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 

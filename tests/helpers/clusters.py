@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +16,6 @@ from relume.events import Actor, NodeEvent, SchedulerEvent, SourceStatus, Tick
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake import LakeReader, LakeWriter
 from relume.ingest.lake.batches import Landing, LineBatch
-from relume.models.lemons.quarantine import QuarantineSettings
 from relume.serve.backtest.logs import Timed
 from relume.serve.backtest.replay import ticked
 from relume.serve.live.judge import Judge
@@ -133,7 +132,7 @@ class Job:
         }
         return SchedulerEvent(**(values | self.fields | fields))
 
-    def _land_lines(self, second: float, lines: Iterable[str], **fields: Any) -> None:
+    def _land_lines(self, second: float, lines: Sequence[str], **fields: Any) -> None:
         file = fields.pop("file", f"/jobs/{self.number}-{self.attempt_count}.out")
         for block in blocks_of_lines(lines, file):
             batch = LineBatch(block=block, observed_at=at(second), cluster="lab", **fields)
@@ -145,8 +144,7 @@ class Cluster:
 
     def __init__(self, nodes: int = 64, **settings: Any) -> None:
         self.nodes = [f"gpu-a{number:02}" for number in range(1, nodes + 1)]
-        fields: dict[str, Any] = {"quarantine": QuarantineSettings(min_faults=2), "mode": Mode.ACT}
-        self.settings = WatchSettings(**(fields | settings))
+        self.settings = WatchSettings(**({"mode": Mode.ACT} | settings))
         self._landings: list[tuple[int, int, Landing]] = []
         self._order, self._numbers = count(), count(1)
         for node in self.nodes:

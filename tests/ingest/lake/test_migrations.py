@@ -159,7 +159,7 @@ def test_the_journal_says_which_version_a_segment_is(tmp_path: Path) -> None:
         lake.append([Tick(event_time=1), NEW])
         lake.commit()
     [commit] = LakeReader(tmp_path).commits()
-    assert {s.table: s.schema_version for s in commit.segments} == {"tick": 1, "scheduler_event": 3}
+    assert {s.table: s.schema_version for s in commit.segments} == {"tick": 1, "scheduler_event": 4}
 
 
 def test_rows_of_the_present_version_are_left_as_they_are() -> None:
