@@ -381,12 +381,14 @@ class QuarantineSettings(_Section):
     window_days: float = Field(default=90.0, gt=0)
     """How long a fault counts against its node.
 
-    A longer time remembers rare faults, and holds nodes for what is long mended."""
+    A longer time remembers faults that come rarely, and holds nodes for what was mended long
+    ago."""
 
     parole_days: float = Field(default=30.0, gt=0)
     """After how many days a node is let go at the latest.
 
-    The risk that it fails again falls with the days since its last fault."""
+    The risk that it fails again falls as one over the days since its last fault: a longer hold
+    avoids few faults for many node-days."""
 
 
 class ControllerSettings(_Section):

@@ -22,7 +22,7 @@ from relume.serve.live.session import Session
 from relume.serve.live.surroundings import Surroundings
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import SlurmJob, SlurmSnapshot
+from relume.slurm.job import SlurmJob, SlurmNode, SlurmSnapshot
 
 USER = pwd.getpwuid(os.getuid()).pw_name
 
@@ -71,11 +71,11 @@ class Live:
     def job(self, **changes: Any) -> SlurmJob:
         return make_job(**({"user": USER, "std_out": str(self.out)} | changes))
 
-    def snapshot(self, *jobs: SlurmJob) -> SlurmSnapshot:
-        return SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=())
+    def snapshot(self, *jobs: SlurmJob, nodes: tuple[SlurmNode, ...] = ()) -> SlurmSnapshot:
+        return SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=nodes)
 
-    def tell(self, *jobs: SlurmJob) -> dict[str, str]:
-        return self.session.take(self.snapshot(*jobs)).attempts
+    def tell(self, *jobs: SlurmJob, nodes: tuple[SlurmNode, ...] = ()) -> dict[str, str]:
+        return self.session.take(self.snapshot(*jobs, nodes=nodes)).attempts
 
     def session_step(self) -> int:
         return self.session.step()
