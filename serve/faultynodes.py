@@ -94,7 +94,9 @@ def node_report(
         changes |= {one.node: one for one in found}
     found = ledger.advance(now + _SETTLES, max(1, len(fleet), len(book)))
     changes |= {one.node: one for one in found}
-    scores = {one.node: one for one in score_nodes(_blames(ledger.faults), _node_days(scanned))}
+    days = _node_days(scanned)
+    blames = (one for one in _blames(ledger.faults) if days.get(one.node))
+    scores = {one.node: one for one in score_nodes(blames, days)}
     return NodeReport(
         nodes=tuple(_ranked(ledger, book, scores, changes)),
         fleet=max(len(fleet), len(book)),

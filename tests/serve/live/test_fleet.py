@@ -11,6 +11,7 @@ import pytest
 from controlling import SECOND, make_nodes
 from living import Live
 from relume.advice import Scope, comparable
+from relume.clock import to_iso
 from relume.events import Actor, NodeEvent
 from relume.ingest.lake import LakeReader
 from relume.models.lemons.online import SHARED_SECONDS
@@ -99,9 +100,8 @@ def loses_a_gpu(live: Live, number: int) -> None:
     live.tell(job, nodes=make_nodes(8))
     say(live, number, "iter 1: loss 3.9, time 1000.00ms")
     live.tick(3)
-    clock = f"{live.clock.now() // SECOND}"
     with (live.kernel / "node2.log").open("a") as file:
-        file.write(f"[{clock}.000000] {XID}\n")
+        file.write(f"{to_iso(live.clock.now())} node2 {XID}\n")
     live.tick()
     say(live, number, "srun: error: node2: task 0: Killed")
     failed = replace(job, state="FAILED", end_time=live.clock.now(), exit_code=1)
@@ -138,7 +138,7 @@ def test_a_node_that_fails_again_is_to_be_kept_from_jobs_until_somebody_gives_it
     restarts: bool,  # noqa: FBT001
 ) -> None:
     live.kernel.mkdir()
-    (live.kernel / "node2.log").write_text("[1.0] kernel: up\n")
+    (live.kernel / "node2.log").write_text("2026-01-02T03:00:00+00:00 node2 kernel: up\n")
     loses_a_gpu(live, 3)
     if restarts:
         live.restart()
