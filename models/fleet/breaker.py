@@ -82,6 +82,8 @@ class Seen:
         The run of each attempt that is suspiciously silent now.
     working
         The attempts that run and show nothing of the kind.
+    beside
+        How many others work that nobody tells of.
     stepping
         The run of each of those that have made a step.
     held
@@ -93,9 +95,15 @@ class Seen:
     failures: Collection[Failure]
     silent: Mapping[str, str]
     working: Collection[str]
+    beside: int = 0
     stepping: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
     is_out: Callable[[str], bool] = lambda _: False
+
+    @property
+    def running(self) -> int:
+        """How many attempts work."""
+        return len(self.working) + self.beside
 
 
 @dataclass(slots=True)
@@ -118,7 +126,7 @@ class Breaker:
         since = max(now - window, self.cleared_at)
         recent = [one for one in seen.failures if since < one.at <= now]
         told = parties(recent, seen.silent)
-        count, running = len(set(told.values())), len(seen.working)
+        count, running = len(set(told.values())), seen.running
         one = self.incident
         if one is None:
             if not trips(count, running, policy):
@@ -140,7 +148,7 @@ class Breaker:
 
     @staticmethod
     def _is_calm(one: Incident, now: int, policy: Policy, seen: Seen, count: int) -> bool:
-        if seen.silent or trips(2 * count, len(seen.working), policy):
+        if seen.silent or trips(2 * count, seen.running, policy):
             return False
         if one.failed_probe_at + policy.breaker_seconds * _MICROSECONDS > now:
             return False

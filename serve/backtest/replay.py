@@ -16,6 +16,7 @@ from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.backtest.timeline import unit_landings
+from relume.serve.backtest.together import Beside
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
@@ -86,7 +87,7 @@ class Findings:
         What was advised about nodes so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is judged how, each by its name
         self,
         analyzer: Analyzer,
         settings: WatchSettings,
@@ -94,9 +95,12 @@ class Findings:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        beside: Beside = lambda _: 0,
     ) -> None:
         self._look = look
-        self.judge = Judge(analyzer, settings, zone, retired=self._over, teaches=teaches)
+        self.judge = Judge(
+            analyzer, settings, zone, retired=self._over, teaches=teaches, beside=beside
+        )
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
         self.about_nodes: list[Advice] = []
 
@@ -143,7 +147,7 @@ def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    found = Findings(analyzer, settings, zone, teaches=teaches, look=look)
+    found = Findings(analyzer, settings, zone, teaches=teaches, look=look, beside=unit.beside)
     names = [source.entry.attempt for source in unit.attempts]
     extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster

@@ -6,7 +6,7 @@ forget over a restart of the service is its state, which the ledger keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relume.clock import MICROSECONDS_PER_SECOND
@@ -63,6 +63,8 @@ class Fleet:
         Whose policy and quarantine hold.
     state
         What was known before; what lands as of its time or before is in it already.
+    beside
+        How many attempts of the cluster ran at a time that nobody tells of here.
 
     Attributes
     ----------
@@ -72,8 +74,15 @@ class Fleet:
         Whether anything was learned that is to be remembered, since it was last set to false.
     """
 
-    def __init__(self, settings: WatchSettings, state: FleetState | None = None) -> None:
+    def __init__(
+        self,
+        settings: WatchSettings,
+        state: FleetState | None = None,
+        *,
+        beside: Callable[[int], int] = lambda _: 0,
+    ) -> None:
         known = state or FleetState()
+        self._beside = beside
         self._policy: Policy = settings.policy
         self._since = self._now = known.now
         self._failures = dict(known.failures)
@@ -157,6 +166,7 @@ class Fleet:
                     failures=self._failures.values(),
                     silent=silent,
                     working=working,
+                    beside=self._beside(now),
                     stepping=stepping,
                     held={name: run_of(watches[name]) for name in self.held},
                     is_out=self._nodes.is_out,

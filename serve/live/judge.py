@@ -59,6 +59,8 @@ class Judge:
         The same of a family: its attempts that were over before a time.
     recall_fleet
         What was known of a cluster (its name) when the service was stopped; null for nothing.
+    beside
+        How many attempts ran at a time that this judge isn't told of.
     retired
         Called with each attempt that isn't watched any more.
     history, teaches
@@ -77,6 +79,7 @@ class Judge:
     retired: Callable[[AttemptWatch], None] = lambda _: None
     is_done: Callable[[str], bool] = lambda _: False
     recall_fleet: Callable[[str], FleetState | None] = lambda _: None
+    beside: Callable[[int], int] = lambda _: 0
     history: TemplateHistory | None = None
     teaches: TemplateHistory | None = None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
@@ -174,7 +177,8 @@ class Judge:
 
     def _fleet(self, cluster: str) -> Fleet:
         if cluster not in self._fleets:
-            self._fleets[cluster] = Fleet(self.settings, self.recall_fleet(cluster))
+            state = self.recall_fleet(cluster)
+            self._fleets[cluster] = Fleet(self.settings, state, beside=self.beside)
         return self._fleets[cluster]
 
     def _lines(self, batch: LineBatch) -> None:
