@@ -14,7 +14,7 @@ from relume.ingest.lake import LakeReader
 from relume.ingest.lake.index import LakeIndex
 from relume.ingest.lake.segments import TABLES
 from relume.models.fleet.nodes import NodeBook, Turn
-from relume.models.lemons.evidence import faulty_nodes, is_fault
+from relume.models.lemons.evidence import faulty_nodes, is_fault, shown
 from relume.models.lemons.online import SHARED_SECONDS, Fault, NodeLedger
 from relume.models.lemons.quarantine import DAY, Change, QuarantineSettings
 from relume.models.lemons.score import Blame, NodeScore, score_nodes
@@ -150,7 +150,7 @@ def _faults(scanned: Iterable[Scanned]) -> Iterator[Fault]:
                 domain=verdict.domain,
                 attempt=one.entry.attempt,
                 words=verdict.rule or verdict.cause or "",
-                evidence=tuple(line for line in verdict.evidence if not line.is_forgeable),
+                evidence=shown(verdict),
             )
 
 

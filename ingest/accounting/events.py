@@ -129,6 +129,7 @@ def _event(
         user=row.user,
         num_nodes=row.num_nodes,
         name=row.name,
+        partition=row.partition,
     )
 
 

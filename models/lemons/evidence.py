@@ -6,10 +6,12 @@ import re
 
 from relume.events import Actor, NodeEvent
 from relume.slurm.nodes import short_name
-from relume.verdict import Domain, Verdict
+from relume.verdict import Domain, Evidence, Verdict
 
 HARDWARE_GRADE = frozenset({Domain.HARDWARE, Domain.NETWORK})
 """Domains whose failures say something about a node; a job's own never do."""
+SHOWN = 3
+"""Lines that are kept of a fault."""
 _LOST = re.compile(r"not responding|unexpectedly rebooted|gres/gpu\S* count", re.IGNORECASE)
 """Slurm's reasons that are the node's own: others follow from a job, or from a person."""
 _OF_JOBS = frozenset({"prolog", "epilog"})
@@ -32,6 +34,11 @@ def faulty_nodes(verdict: Verdict) -> tuple[str, ...]:
     }
     accused = dict.fromkeys((verdict.culprit.node, *verdict.exclude_nodes))
     return tuple(node for node in accused if node is not None and short_name(node) in told)
+
+
+def shown(verdict: Verdict) -> tuple[Evidence, ...]:
+    """Return the first lines of a verdict that no job can have written."""
+    return tuple(one for one in verdict.evidence if not one.is_forgeable)[:SHOWN]
 
 
 def is_fault(event: NodeEvent) -> bool:

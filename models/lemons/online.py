@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relume.models.lemons.quarantine import Change, Hold, Move, Quarantine, QuarantineSettings
+from relume.models.lemons.quarantine import DAY, Change, Hold, Move, Quarantine, QuarantineSettings
 from relume.verdict import Domain, Evidence
 
 SHARED_SECONDS = 600.0
@@ -18,7 +18,7 @@ SHARED_NODES = 5
 """So many nodes that fail within that time have one thing that struck them all."""
 SAME_SECONDS = 3600.0
 """What Slurm or a check says of a node within an hour of a job's failure is the same fault."""
-MAX_FAULTS = 100_000
+MAX_FAULTS = 10_000
 """Faults that are kept; the oldest goes first."""
 _MICROSECONDS = 1_000_000
 
@@ -137,6 +137,9 @@ class NodeLedger:
             self.quarantine.fault(fault.node, fault.at, fault.domain)
             if fault.node not in self.out:
                 changes += self._hold(fault.node, now)
+        oldest = now - round(self.settings.window_days * DAY)
+        if self.faults and self.faults[0].at < oldest:
+            self.faults = [one for one in self.faults if one.at >= oldest]
         del self.faults[:-MAX_FAULTS]
         return changes
 

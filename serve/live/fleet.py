@@ -6,7 +6,7 @@ forget over a restart of the service is its state, which the ledger keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relume.clock import MICROSECONDS_PER_SECOND
@@ -14,17 +14,19 @@ from relume.events import NodeEvent
 from relume.models.fleet.breaker import Breaker, Incident, Seen
 from relume.models.fleet.failure import Failure
 from relume.models.fleet.nodes import NodeBook, NodeState, Turn
-from relume.models.lemons.evidence import faulty_nodes, is_fault
+from relume.models.lemons.evidence import faulty_nodes, is_fault, shown
 from relume.models.lemons.online import Fault, NodeLedger, Told
 from relume.models.lemons.quarantine import Change, Hold
 from relume.models.policy.fingerprint import likeness
 from relume.models.policy.policy import Policy
 from relume.models.policy.view import Surroundings
 from relume.serve.live.watch import AttemptWatch, WatchSettings
-from relume.verdict import Domain
+from relume.verdict import Domain, Verdict
 
 MAX_LEFT_OUT = 10_000
 """Exclusions remembered; the oldest goes first."""
+MAX_FAILURES = 20_000
+"""Failures remembered; the oldest goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,33 +147,28 @@ class Fleet:
         if now <= self._since:
             return []
         self._now = now
-        silent: dict[str, str] = {}
-        working: list[str] = []
-        stepping: dict[str, str] = {}
+        silent: list[AttemptWatch] = []
+        working: list[AttemptWatch] = []
         for name, watch in watches.items():
-            self._note(name, watch, now)
+            failing = watch.failing
+            self._note(name, watch, failing, now)
             if watch.is_silent:
-                silent[name] = run_of(watch)
-            elif watch.facts is not None and not watch.facts.ended and watch.failing is None:
-                working.append(name)
-                if watch.has_stepped:
-                    stepping[name] = run_of(watch)
+                silent.append(watch)
+            elif failing is None and watch.facts is not None and not watch.facts.ended:
+                working.append(watch)
         self._forget(now, watches)
         before = self.incident
         if self._failures or silent or before is not None:
-            self._breaker.advance(
-                now,
-                self._policy,
-                Seen(
-                    failures=self._failures.values(),
-                    silent=silent,
-                    working=working,
-                    beside=self._beside(now),
-                    stepping=stepping,
-                    held={name: run_of(watches[name]) for name in self.held},
-                    is_out=self._nodes.is_out,
-                ),
+            seen = Seen(
+                failures=self._failures.values(),
+                silent=_runs(silent),
+                working=[str(one.attempt) for one in working],
+                beside=self._beside(now),
+                stepping=_runs(one for one in working if one.has_stepped),
+                held=_runs(watches[name] for name in self.held),
+                is_out=self._nodes.is_out,
             )
+            self._breaker.advance(now, self._policy, seen)
         if self.incident is not None:
             self._lemons.withdraw(self.incident.members)
         waiting = len(self._lemons.waiting)
@@ -213,9 +210,9 @@ class Fleet:
             restart_seconds=watch.restart_seconds,
         )
 
-    def _note(self, name: str, watch: AttemptWatch, now: int) -> None:
-        """Note that an attempt fails, or that it doesn't after all."""
-        verdict, known = watch.failing, self._failures.get(name)
+    def _note(self, name: str, watch: AttemptWatch, verdict: Verdict | None, now: int) -> None:
+        """Note by what an attempt fails, or that it doesn't after all."""
+        known = self._failures.get(name)
         if verdict is None:
             if known is not None and watch.has_been_looked_at:
                 del self._failures[name]
@@ -248,7 +245,7 @@ class Fleet:
                     domain=verdict.domain,
                     attempt=name,
                     words=words,
-                    evidence=tuple(one for one in verdict.evidence if not one.is_forgeable),
+                    evidence=shown(verdict),
                 )
             )
         self.is_changed = True
@@ -259,6 +256,8 @@ class Fleet:
         for name in [name for name, one in self._failures.items() if one.at < oldest]:
             if name not in watches:
                 del self._failures[name]
+        while len(self._failures) > MAX_FAILURES:
+            del self._failures[next(iter(self._failures))]
         for name in [name for name in self.held if name not in watches]:
             del self.held[name]
 
@@ -286,6 +285,11 @@ class Fleet:
     def _seen(watches: Mapping[str, AttemptWatch]) -> int:
         """How many nodes are in use, where the scheduler told of none by itself."""
         return len({node for watch in watches.values() for node in watch.nodes})
+
+
+def _runs(watches: Iterable[AttemptWatch]) -> dict[str, str]:
+    """The run of each attempt."""
+    return {str(watch.attempt): run_of(watch) for watch in watches}
 
 
 def run_of(watch: AttemptWatch) -> str:
