@@ -136,7 +136,7 @@ class ClusterJobs:
             before,
             ended=True,
             state="REQUEUED" if is_requeue else UNKNOWN_STATE,
-            reason=job.reason if is_requeue else "its job id was given out again",
+            reason=_reason(job) if is_requeue else "its job id was given out again",
             # Of a held job Slurm still shows how the attempt before ended.
             exit_code=job.exit_code if is_requeue else None,
             signal=job.signal if is_requeue else None,
@@ -211,6 +211,11 @@ def _record(job: SlurmJob, attempt: AttemptId, before: AttemptRecord | None) -> 
         std_err=job.std_err or old.std_err,
         work_dir=job.work_dir or old.work_dir,
     )
+
+
+def _reason(job: SlurmJob) -> str | None:
+    """Why a requeued job waits; RequeueExitHold says JobHeldUser, and no user held it."""
+    return job.state if job.state == "SPECIAL_EXIT" else job.reason
 
 
 def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:

@@ -42,6 +42,7 @@ LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
 _PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
 """Whoever doesn't work, or cleans up, is silent for a reason."""
+_HELD_BY_HAND = frozenset({"JobHeldUser", "JobHeldAdmin"})
 OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
 """States of an attempt that is over; it may have a successor."""
 
@@ -244,6 +245,7 @@ class Judge:
             partition=event.partition,
             deadline=event.deadline,
             ended=event.state in OVER,
+            held_by_hand=_is_held_by_hand(event),
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
@@ -298,6 +300,15 @@ class Judge:
         if self.teaches is not None:
             watch.teach(self.teaches)
         self.retired(watch)
+
+
+def _is_held_by_hand(event: SchedulerEvent) -> bool:
+    """Whether a person holds the job after this attempt, by the word of slurmctld.
+
+    Accounting's reason may be from before the attempt began.
+    """
+    is_told = event.source == SCHEDULER and event.state == "REQUEUED"
+    return is_told and event.reason in _HELD_BY_HAND
 
 
 def _is_over(watch: AttemptWatch, now: int) -> bool:

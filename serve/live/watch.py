@@ -62,7 +62,6 @@ SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
 HELD_REASON = "job_requeued_in_held_state"
 """Slurm's word for a requeue-hold, which the helper gives to jobs that have failed."""
-_HELD_BY_HAND = frozenset({"JobHeldUser", "JobHeldAdmin"})
 _FAILED_STATES = frozenset(
     {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
 )
@@ -102,11 +101,7 @@ class JobFacts:
     partition: str | None = None
     deadline: int | None = None
     ended: bool = False
-
-    @property
-    def held_by_hand(self) -> bool:
-        """Whether a person holds the job after this attempt: ours has another reason."""
-        return self.ended and self.reason in _HELD_BY_HAND
+    held_by_hand: bool = False
 
     @property
     def outcome(self) -> str:
