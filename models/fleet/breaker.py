@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from relume.models.fleet.failure import Failure, parties
 from relume.models.policy.guards import trips
 from relume.models.policy.policy import Policy
+from relume.verdict import Domain
 
 _MICROSECONDS = 1_000_000
 
@@ -21,6 +22,10 @@ class Incident:
 
     Attributes
     ----------
+    first
+        One of the attempts that it struck, the same in every replay: by it the incident is known.
+    domain
+        Of what failed, if all agree; unknown else, and while jobs are only silent.
     since, last
         When it was noticed, and when something of it was last seen (UTC microseconds).
     size, running
@@ -38,16 +43,23 @@ class Incident:
         When the last probe failed again; 0 for never.
     """
 
+    first: str
     since: int
     last: int
     size: int
     running: int
+    domain: Domain = Domain.UNKNOWN
     members: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
     probe: str | None = None
     probed_at: int = 0
     failed_probe_at: int = 0
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether anything of it failed: else all of it is silence."""
+        return bool(self.nodes)
 
     def holds(self, attempt: str, run: str) -> bool:
         """Whether an attempt has to wait for its end: all whom it struck, but for the probe."""
@@ -131,7 +143,15 @@ class Breaker:
         if one is None:
             if not trips(count, running, policy):
                 return
-            one = self.incident = Incident(since=now, last=now, size=count, running=running)
+            domains = {failure.domain for failure in recent if failure.attempt in told}
+            one = self.incident = Incident(
+                first=min(told),
+                since=now,
+                last=now,
+                size=count,
+                running=running,
+                domain=domains.pop() if len(domains) == 1 else Domain.UNKNOWN,
+            )
         one.size = max(one.size, count)
         one.join([failure for failure in recent if failure.attempt in told], seen.silent, now)
         if one.goes_on(seen) or self._is_unanswered(one, now, window):

@@ -76,13 +76,15 @@ class Bookkeeper:
         UnreachableError
             When the ledger can't be written; the rest is due again the next time.
         """
-        self._put_fleets()  # first: whom the ledger calls done with is not judged again
         while self._unpublished:
             advice = self._unpublished[0]
             self._put(advice)
             if advice.scope is Scope.ATTEMPT:
                 self._mark(advice.attempt)
             self._unpublished.pop(0)
+        # What a fleet remembers was advised, and whom the ledger calls done is not judged again: so
+        # it comes between the two.
+        self._put_fleets()
         for name, watch in self.judge.watches.items():
             if watch.landed and name not in self._complete:
                 self._complete.add(name)

@@ -23,6 +23,7 @@ from relume.serve.healthy import run_of
 from relume.serve.live.families import Families
 from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.incidents import incident_advice
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
@@ -163,9 +164,11 @@ class Judge:
         return advice
 
     def _survey(self, fleet: Fleet, now: int) -> list[Advice]:
-        """Look at a cluster, after all of its attempts; return what is advised about nodes."""
+        """Look at a cluster, after its attempts; return what is advised about it and its nodes."""
+        before = fleet.incident
         changes = fleet.advance(now, self.watches)
-        return list(node_advice(changes, fleet.lemons, now))
+        told = incident_advice(before, fleet.incident, self.settings.policy, now)
+        return [*([] if told is None else [told]), *node_advice(changes, fleet.lemons, now)]
 
     def _node(self, event: NodeEvent) -> list[Advice]:
         fleet = self._fleet(event.cluster)

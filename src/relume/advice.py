@@ -70,7 +70,10 @@ class Scope(StrEnum):
     NODE = "node"
     """The nodes in `exclude_nodes` should be kept out of use (quarantine)."""
     CLUSTER = "cluster"
-    """One incident holds many jobs; only HOLD."""
+    """One incident holds many jobs: HOLD, and OBSERVE when it is over."""
+
+
+_OF_CLUSTERS = frozenset({Operation.HOLD, Operation.OBSERVE})
 
 
 class Disposition(StrEnum):
@@ -124,7 +127,7 @@ class Advice:
         `advice_id(subject, generation)`: the same decision has the same id, live and offline.
     attempt
         Text form of an attempt, `cluster/job_id@first_submit_epoch.restart_count`; for scope *node*
-        the one that failed last by the node.
+        the one that failed last by the node, for *cluster* one of those that an incident struck.
     generation
         1 for the first, at once; higher ones know more.
     exclude_nodes
@@ -213,22 +216,23 @@ class Advice:
             yield "nodes to exclude in an unsettled generation", "them in a settled one only"
         if len(set(names)) != len(names):
             yield "a node that is named twice", "each node once"
-        if self.scope is Scope.CLUSTER and self.operation is not Operation.HOLD:
-            yield f"{self.operation} for a cluster", "HOLD"
+        if self.scope is Scope.CLUSTER and self.operation not in _OF_CLUSTERS:
+            yield f"{self.operation} for a cluster", "HOLD, or OBSERVE when it is over"
 
 
 def subject(attempt: AttemptId | str, scope: Scope, nodes: Iterable[str]) -> str:
-    """Return what generations are counted of: the attempt, or with scope *node* its nodes, too.
+    """Return what generations are counted of: the attempt, with scope *node* its nodes, too.
 
-    So what is advised about a node never takes the place of what is advised about the attempt that
-    failed on it.
+    So what is advised about a node, or a cluster, never takes the place of what is advised about
+    the attempt that failed.
 
     Examples
     --------
     >>> subject("lab/123@1767323045.0", Scope.NODE, ["gpu-a07"])
     'lab/123@1767323045.0 gpu-a07'
     """
-    return " ".join((str(attempt), *nodes)) if scope is Scope.NODE else str(attempt)
+    about = {Scope.ATTEMPT: (), Scope.NODE: tuple(nodes), Scope.CLUSTER: (Scope.CLUSTER.value,)}
+    return " ".join((str(attempt), *about[scope]))
 
 
 def advice_id(attempt: AttemptId | str, generation: int) -> str:

@@ -235,6 +235,9 @@ class Told:
             if one.scope is Scope.NODE
         ]
 
+    def about_cluster(self) -> list[str]:
+        return [one.operation.value for one in self.advice if one.scope is Scope.CLUSTER]
+
     @property
     def faults(self) -> list[tuple[str, str | None]]:
         """What the ledger of faulty nodes counts: the node, and the attempt that failed by it."""

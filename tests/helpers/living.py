@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controlling import SECOND, T0, make_job
-from relume.advice import Advice, Mode, comparable
+from relume.advice import Advice, Mode, Scope, comparable
 from relume.clock import ManualClock
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.ledger import AttemptRecord, Ledger, sqlite_url
@@ -146,10 +146,11 @@ class Live:
         assert found is not None
         return found
 
-    def replayed(self) -> list[object]:
+    def replayed(self, scope: Scope = Scope.ATTEMPT) -> list[object]:
         """The lake judged anew, in the form that is compared."""
         self.session.flush()
-        advice = replay(self.path / "lake", self.options, analyzer())
+        every = replay(self.path / "lake", self.options, analyzer())
+        advice = [one for one in every if one.scope is scope]
         return [
             comparable(one) for one in sorted(advice, key=lambda one: (one.attempt, one.generation))
         ]

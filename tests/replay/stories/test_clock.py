@@ -23,6 +23,7 @@ def test_an_hour_in_which_nobody_looked_is_no_hang(tmp_path: Path) -> None:
     cluster, _ = story()
     told = cluster.told(skips=(JUMPS, JUMPS + BY))
     assert told.advice == []
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 

@@ -36,4 +36,5 @@ def test_it_is_tried_once_more_and_then_stopped_for_good(tmp_path: Path) -> None
     assert [told.settled(job) for job in tries] == [["RESTART"]] + [["STOP"]] * 5
     assert [told.about(job) for job in others] == [[]] * 3
     assert told.excluded == set()
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)

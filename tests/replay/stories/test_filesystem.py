@@ -26,6 +26,7 @@ def test_it_is_waited_for_and_everything_is_taken_back(tmp_path: Path) -> None:
     assert {one.operation.value for job in jobs for one in told.about(job)} == {"HOLD", "OBSERVE"}
     assert {told.last(job) for job in jobs} == {Operation.OBSERVE}
     assert told.excluded == set()
+    assert told.about_cluster() == ["HOLD", "OBSERVE"]  # one incident
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 

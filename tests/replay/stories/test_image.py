@@ -39,6 +39,7 @@ def test_from_the_fifth_on_it_is_one_incident(tmp_path: Path) -> None:
     told = cluster.told()
     assert [told.settled(job)[0] for job in jobs] == ["RESTART"] * 4 + ["HOLD"] * 4
     assert told.excluded == set()
+    assert told.about_cluster() == ["HOLD"]  # one incident
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 
@@ -62,6 +63,7 @@ def test_one_goes_ahead_to_see_whether_it_is_mended() -> None:
     assert [told.settled(job) for job in jobs[4:6]] == [["HOLD", "RESTART"]] * 2
     assert len(told.restarts(10 * MINUTE, 25 * MINUTE)) == 2  # the two that went ahead
     assert told.about(second) == []
+    assert told.about_cluster() == ["HOLD", "OBSERVE"]
 
 
 def test_a_bug_of_one_user_is_that_users() -> None:

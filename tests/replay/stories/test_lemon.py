@@ -29,6 +29,7 @@ def test_every_job_goes_on_without_it_and_it_is_to_be_kept_from_the_next(tmp_pat
     assert [told.settled(job) for job in jobs] == [["RESTART_EXCLUDING"]] * 10
     assert told.excluded == {LEMON}
     assert told.about_nodes() == [(LEMON, "HOLD")]
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 

@@ -36,4 +36,5 @@ def test_who_has_time_starts_again_who_has_none_stops_and_a_limit_is_no_failure(
     assert [one.value for one in {told.last(jobs["cut"])} if one] in ([], ["OBSERVE"])
     assert told.excluded == set()
     assert told.faults == []  # a person drained them
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)

@@ -25,6 +25,7 @@ def test_what_nobody_can_read_is_no_hang_of_anybody(tmp_path: Path) -> None:
     cluster, _ = story()
     told = cluster.told()
     assert told.advice == []
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 

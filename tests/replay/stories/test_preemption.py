@@ -36,4 +36,5 @@ def test_the_scheduler_is_left_alone_and_the_other_is_no_part_of_it(tmp_path: Pa
     assert told.restarts(0, ENDS + 3) == []
     assert told.settled(other) == ["RESTART_EXCLUDING"]
     assert told.excluded == {other.nodes[1]}
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)

@@ -35,6 +35,7 @@ def test_the_older_advice_ends_and_the_node_is_as_good_as_new(tmp_path: Path) ->
     assert told.about_nodes() == [(LEMON, "HOLD"), (LEMON, "OBSERVE")]
     assert told.about(jobs[2]) == []
     assert told.faults == []  # forgotten
+    assert told.about_cluster() == []
     assert told.is_same_from_a_lake(cluster, tmp_path)
 
 

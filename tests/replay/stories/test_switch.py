@@ -48,4 +48,5 @@ def test_nobody_is_blamed_and_nobody_starts_again_until_it_answers(tmp_path: Pat
     assert [told.last(job) for job in struck[:3]] == [Operation.HOLD] * 3  # until it expires
     assert [told.settled(job)[-2:] for job in struck[3:]] == [["HOLD", "RESTART"]] * 3
     assert told.faults == []  # nodes that went down together are no lemons
+    assert told.about_cluster() == ["HOLD", "OBSERVE"]  # one incident
     assert told.is_same_from_a_lake(cluster, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controlling import SECOND, make_nodes
+from controlling import SECOND, T0, make_nodes
 from living import Live
 from relume.advice import Scope, comparable
 from relume.clock import to_iso
@@ -91,6 +91,12 @@ def test_many_that_fail_together_are_held_and_let_go(
         **{number: ["HOLD", "RESTART"] for number in (5, 6)},
     }
     assert [comparable(one) for one in live.written()] == live.replayed()
+    over = live.ledger.newest(f"lab/1@{T0 // SECOND}.0 cluster")
+    assert over is not None
+    begun = live.ledger.get(over.supersedes or "")
+    assert begun is not None
+    assert [begun.operation.value, over.operation.value] == ["HOLD", "OBSERVE"]
+    assert [comparable(one) for one in (begun, over)] == live.replayed(Scope.CLUSTER)
 
 
 def loses_a_gpu(live: Live, number: int) -> None:
