@@ -51,12 +51,14 @@ class Finding:
 class Replayed:
     """What came of one attempt of a unit.
 
+    `wider` is what was advised by its failure about a node, or about the cluster.
     `verdict` is that on everything seen, null for an attempt that was never looked at; steps are
     null where none were shown.
     """
 
     extent: Extent = field(default_factory=Extent)
     findings: list[Finding] = field(default_factory=list)
+    wider: list[Advice] = field(default_factory=list)
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
@@ -83,8 +85,6 @@ class Findings:
         Who takes them.
     results
         What came of each attempt so far, by attempt.
-    about_nodes
-        What was advised about nodes so far.
     """
 
     def __init__(  # noqa: PLR0913 - what is judged how, each by its name
@@ -102,7 +102,6 @@ class Findings:
             analyzer, settings, zone, retired=self._over, teaches=teaches, beside=beside
         )
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
-        self.about_nodes: list[Advice] = []
 
     def take(self, landing: Landing) -> None:
         """Take one landing, in order."""
@@ -110,7 +109,7 @@ class Findings:
             self._look(self.judge, landing)
         for advice in self.judge.take(landing):
             if advice.scope is not Scope.ATTEMPT:
-                self.about_nodes.append(advice)
+                self.results[advice.attempt].wider.append(advice)
                 continue
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
             verdict = result.verdict if watch is None else watch.shown_verdict()

@@ -34,7 +34,8 @@ class AttemptResult(msgspec.Struct, frozen=True):
     """What came of one attempt. Times are UTC microseconds, null without any clock.
 
     `verdict` has kind, cause, domain, rule and confidence of the verdict on everything, and, where
-    nobody knows the cause, its `unrecognised` lines. `logs`
+    nobody knows the cause, its `unrecognised` lines. `wider` is what its failure led to be advised
+    about a node, or about the cluster. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
     `skipped` counts what was left out of the others.
     """
@@ -53,6 +54,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     logs: int
     missing: list[str]
     skipped: dict[str, int]
+    wider: list[Advice] = []
 
 
 class UnitResult(msgspec.Struct, frozen=True):
@@ -94,6 +96,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 logs=found.extent.logs,
                 missing=list(found.missing(source)),
                 skipped=source.skipped,
+                wider=found.wider,
             )
         )
     return UnitResult(unit.name, results)

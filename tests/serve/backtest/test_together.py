@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
+from clusters import MINUTE, Cluster
+from clusters import START as BEGAN
 from recording import SECOND, START, entry, judging, logged, recorded, steps
 from relume.dataset import AttemptEntry
+from relume.ingest.lake import LakeReader, LakeWriter
+from relume.serve.backtest.live import replay_live
 from relume.serve.backtest.replay import replay_unit
+from relume.serve.backtest.results import unit_result
 from relume.serve.backtest.sources import grouped
 from relume.serve.backtest.together import Crowd
 from relume.serve.backtest.units import dataset_units
@@ -80,3 +85,31 @@ def test_the_crowd_beside_is_of_the_same_cluster() -> None:
     foreign = made(3, 60, attempt="far/3@1767323045.0")
     beside = Crowd([mine, other, foreign]).beside([mine], mine.job_key.cluster)
     assert [beside(START + second * SECOND) for second in (-1, 0, 59, 60)] == [0, 1, 1, 0]
+
+
+def test_what_is_advised_about_nodes_and_the_cluster_is_in_the_results(tmp_path: Path) -> None:
+    """A lake that a service landed: two jobs lose a GPU on one node, then five fail at once."""
+    cluster = Cluster()
+    lemon = [cluster.job("gpu-a50", f"gpu-a{number}") for number in (51, 52)]
+    for begin, job in zip((10, 15 * MINUTE), lemon, strict=True):
+        job.start(begin).train(begin + 4, begin + 30, 5).kernel(begin + 30, "gpu-a50")
+        job.say(begin + 31, KILLED).end(begin + 33)
+    for number, job in enumerate(cluster.jobs(5)):
+        begin = 30 * MINUTE + number
+        job.start(begin).say(begin + 5, KILLED).end(begin + 7)
+    with LakeWriter(tmp_path) as lake:
+        lake.append(cluster.told().landings)
+        lake.commit({})
+    settings = judging().settings
+    unit, found = replay_live(LakeReader(tmp_path), judging().analyzer, settings, "UTC")
+    results = [one for one in unit_result(unit, found).attempts if one.wider]
+    told = [
+        (one.attempt, advice.scope.value, advice.operation.value)
+        for one in results
+        for advice in one.wider
+    ]
+    assert told == [
+        (lemon[1].attempt, "node", "HOLD"),
+        (f"lab/3@{BEGAN}.0", "cluster", "HOLD"),
+    ]
+    assert all(advice.attempt == one.attempt for one in results for advice in one.wider)
