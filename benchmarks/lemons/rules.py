@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from relume.benchmarks.corpora.infinitehbd import DAY_MICROS, Fault
+from relume.models.lemons.evidence import HARDWARE_GRADE
 from relume.models.lemons.quarantine import Move, Quarantine, QuarantineSettings
 from relume.models.lemons.refault import RefaultModel, RefaultSettings
-from relume.models.lemons.score import HARDWARE_GRADE, Blame, LemonSettings, score_nodes
+from relume.models.lemons.score import Blame, LemonSettings, score_nodes
 from relume.verdict import Domain
 
 

@@ -131,6 +131,7 @@ def _event(
         name=row.name,
         gpus=row.gpus,
         eligible_time=row.eligible,
+        partition=row.partition,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from relume.errors import InputError
-from relume.events import Event, Sample, SchedulerEvent
+from relume.events import Event, NodeEvent, Sample, SchedulerEvent
 from relume.ingest.lake.errors import NewerSegmentError
 from relume.schemas import SCHEMAS, name_of, present_version, version_text
 
@@ -33,9 +33,14 @@ def _with_name(table: pa.Table) -> pa.Table:
     return with_columns(table, SchedulerEvent, "name")
 
 
-def _with_gpus(table: pa.Table) -> pa.Table:
-    """Version 4 of SchedulerEvent: its GPUs, and since when it could have started."""
-    return with_columns(table, SchedulerEvent, "gpus", "eligible_time")
+def _with_place(table: pa.Table) -> pa.Table:
+    """Version 4 of SchedulerEvent: where the job runs and on what, since when and until when."""
+    return with_columns(table, SchedulerEvent, "gpus", "eligible_time", "partition", "deadline")
+
+
+def _with_partitions(table: pa.Table) -> pa.Table:
+    """Version 2 of NodeEvent: the partitions that the node is in."""
+    return with_columns(table, NodeEvent, "partitions")
 
 
 def _with_device(table: pa.Table) -> pa.Table:
@@ -47,7 +52,8 @@ MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
     {
         (SchedulerEvent, 1): _with_limits,
         (SchedulerEvent, 2): _with_name,
-        (SchedulerEvent, 3): _with_gpus,
+        (SchedulerEvent, 3): _with_place,
+        (NodeEvent, 1): _with_partitions,
         (Sample, 1): _with_device,
     }
 )

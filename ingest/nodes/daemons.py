@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from relume.events import Actor, CheckOutcome, LogLine, NodeEvent
 from relume.ingest.nodes.actors import judge
 from relume.ingest.nodes.hosts import names_of
-from relume.ingest.nodes.states import NOT_RESPONDING, RESPONDING, RESUME
 from relume.ingest.skips import SkipCounts
+from relume.slurm.nodes import NOT_RESPONDING, RESPONDING, RESUME
 
 MAX_REASONS = 4096
 """Reasons that are remembered until their states come: one command drains as many nodes."""

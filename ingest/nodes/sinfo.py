@@ -13,10 +13,11 @@ from relume.events import NodeEvent
 from relume.ingest.accounting.times import TIME, time_of
 from relume.ingest.nodes.actors import judge
 from relume.ingest.nodes.hosts import names_of
-from relume.ingest.nodes.states import RESUME, STATE
+from relume.ingest.nodes.states import STATE
 from relume.ingest.skips import SkipCounts
 from relume.ingest.tables import HEADER_LINES, Cells, Form, read_table
 from relume.ingest.timestamps import zone_of
+from relume.slurm.nodes import RESUME
 
 SINFO, SACCTMGR = "sinfo", "sacctmgr"
 _HOSTS = re.compile(r"[\w.\[\],-]+", re.ASCII)

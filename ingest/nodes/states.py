@@ -14,7 +14,3 @@ _WORD = (
 _FLAGS = r"[*~#!%$@^+-]*"
 STATE = re.compile(rf"(?:{_WORD}){_FLAGS}(?:\+(?:{_WORD}){_FLAGS})*", re.IGNORECASE)
 """One state or several joined by ``+``, each with the signs that sinfo puts behind it."""
-NOT_RESPONDING = "NOT_RESPONDING"
-RESPONDING = "RESPONDING"
-RESUME = "RESUME"
-"""Our words where Slurm tells of a change and prints no state (`docs/formats/nodes.md`)."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from relume.errors import InputError, counted
-from relume.models.lemons.score import HARDWARE_GRADE
+from relume.models.lemons.evidence import HARDWARE_GRADE
 from relume.verdict import Domain
 
 DAY = 86_400_000_000
@@ -71,11 +71,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hold:
+class Hold:
+    """Since when a node is held, and for how many faults, or what else weighs."""
+
     since: int
     weight: float
 
     def risk(self, at: int) -> float:
+        """Return how likely it fails again, up to a factor: it falls with the time."""
         return self.weight / ((at - self.since) / DAY + 1)
 
 
@@ -103,17 +106,30 @@ class Quarantine:
     """
 
     def __init__(self, settings: QuarantineSettings, nodes: int) -> None:
-        if nodes < 1:
-            raise InputError(f"a fleet of {nodes} nodes", expected="one or more")
         self.settings = settings
-        self.places = math.floor(settings.cap * nodes + 1e-9)
+        self.resize(nodes)
         self._faults: dict[str, list[int]] = {}
-        self._held: dict[str, _Hold] = {}
+        self._held: dict[str, Hold] = {}
 
     @property
     def held(self) -> dict[str, int]:
         """Since when each node is held, in microseconds."""
         return {node: hold.since for node, hold in self._held.items()}
+
+    @property
+    def holds(self) -> dict[str, Hold]:
+        """All that is held, to be kept and given to `restore`."""
+        return dict(self._held)
+
+    def restore(self, holds: Mapping[str, Hold]) -> None:
+        """Take who was held before; faults are told again."""
+        self._held = dict(holds)
+
+    def resize(self, nodes: int) -> None:
+        """Take how many nodes are in service now: who is held stays so, also beyond the cap."""
+        if nodes < 1:
+            raise InputError(f"a fleet of {nodes} nodes", expected="one or more")
+        self.places = math.floor(self.settings.cap * nodes + 1e-9)
 
     def fault(self, node: str, at: int, domain: Domain) -> None:
         """Note a fault of a node; what a job did itself says nothing of its nodes."""
@@ -129,7 +145,7 @@ class Quarantine:
         faults = self._faults_of(node, at)
         if node in self._held or faults < self.settings.min_faults:
             return changes
-        hold = _Hold(at, faults if weight is None else weight)
+        hold = Hold(at, faults if weight is None else weight)
         if len(self._held) >= self.places:
             if not self._held or self._least(at)[0] >= hold.risk(at):
                 why = f"{counted(faults, 'fault')}; all {self.places} places are taken"

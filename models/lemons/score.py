@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from scipy.special import betainc, pdtrc
 
 from relume.errors import InputError
+from relume.models.lemons.evidence import HARDWARE_GRADE
 from relume.verdict import Domain
 
-HARDWARE_GRADE = frozenset({Domain.HARDWARE, Domain.NETWORK})
-"""Domains whose failures say something about a node; a job's own never do."""
 PUBLIC_SIZE = 0.93
 """Negative-binomial size of counts per node in a public trace (metrics section 13.5)."""
 MIN_FAULTS = 20

@@ -12,11 +12,12 @@ from relume.advice import Operation
 from relume.models.policy.guards import (
     EXCLUSION_GUARDS,
     RESTART_GUARDS,
+    blast_radius,
     budget_of,
     spoken,
 )
 from relume.models.policy.policy import Policy
-from relume.models.policy.rules import RULES
+from relume.models.policy.rules import RULES, identical_failure
 from relume.models.policy.view import Decision, Passed, PolicyView
 
 _SILENCES = frozenset({"suspected_hang", "confirmed_hang", "unattributed_hang"})
@@ -30,6 +31,8 @@ def decide(view: PolicyView, policy: Policy) -> Decision:
         decision = replace(decision, requests=view.wishes.requests)
     if decision.operation in _RESTARTS:
         decision = _guarded(view, policy, decision)
+    elif decision.rule == identical_failure.__name__:  # not its own, if it strikes many
+        decision = _held(view, policy, decision)
     seconds = policy.hold_seconds if decision.operation is Operation.HOLD else policy.advice_seconds
     return replace(decision, expires_in_seconds=seconds)
 
@@ -52,6 +55,13 @@ def _first_rule(view: PolicyView, policy: Policy) -> Decision:
             passed=tuple(passed),
         )
     raise AssertionError("the last rule always applies")
+
+
+def _held(view: PolicyView, policy: Policy, decision: Decision) -> Decision:
+    guard = spoken(blast_radius, view, policy)
+    if guard is None:
+        return decision
+    return replace(decision, operation=Operation.HOLD, guards=(guard,))
 
 
 def _guarded(view: PolicyView, policy: Policy, decision: Decision) -> Decision:

@@ -25,17 +25,18 @@ def fingerprint(verdict: Verdict) -> str:
 
     Two attempts with equal fingerprints failed in the same way, wherever they ran.
     """
-    text = next(
-        (
-            evidence.text
-            for evidence in verdict.evidence
-            if (evidence.file, evidence.line) == (verdict.root_file, verdict.root_line)
-        ),
-        "",
-    )
-    words = shape(text, _nodes(verdict))[:COMPARED]
-    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", words, _code(verdict))
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
+    parts = (verdict.kind.value, verdict.cause or "", verdict.rule or "", _words(verdict))
+    return _hashed(*parts, _code(verdict))
+
+
+def likeness(verdict: Verdict) -> str | None:
+    """Return what is equal for failures that print the same, whoever's code met them.
+
+    Null where no line was read: then nobody can say that two failures are alike.
+    """
+    if verdict.root_line is None:
+        return None
+    return _hashed(verdict.kind.value, verdict.cause or "", verdict.rule or "", _words(verdict))
 
 
 def known_fingerprint(verdict: Verdict) -> str | None:
@@ -45,6 +46,17 @@ def known_fingerprint(verdict: Verdict) -> str | None:
     """
     is_known = verdict.cause is not None or verdict.root_line is not None
     return fingerprint(verdict) if is_known else None
+
+
+def _words(verdict: Verdict) -> str:
+    """The shape of the root line."""
+    root = (verdict.root_file, verdict.root_line)
+    lines = (one.text for one in verdict.evidence if (one.file, one.line) == root)
+    return shape(next(lines, ""), _nodes(verdict))[:COMPARED]
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
 def _code(verdict: Verdict) -> str:

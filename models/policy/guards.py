@@ -71,11 +71,21 @@ def no_time_left(view: PolicyView, policy: Policy) -> str | None:
 def blast_radius(view: PolicyView, policy: Policy) -> str | None:
     """Many jobs that fail at once fail by one thing, and would fail by it again."""
     failed, running = view.around.failed_together, view.around.running
-    if failed is None or failed < policy.breaker_jobs:
-        return None
-    if running is not None and failed < policy.breaker_share * (failed + running):
+    if failed is None or not trips(failed, running, policy):
         return None
     return f"{failed} jobs failed together: one incident of the cluster"
+
+
+def trips(failed: int, running: int | None, policy: Policy) -> bool:
+    """Whether so many that fail together, beside so many that run, are one incident.
+
+    >>> standard = Policy()
+    >>> [trips(*counts, standard) for counts in ((5, 15), (5, 16), (4, 0), (5, None))]
+    [True, False, False, True]
+    """
+    if failed < policy.breaker_jobs:
+        return False
+    return running is None or failed >= policy.breaker_share * (failed + running)
 
 
 def foreign_node(view: PolicyView, _: Policy) -> str | None:
@@ -112,10 +122,11 @@ def required_node(view: PolicyView, _: Policy) -> str | None:
 
 def placement(view: PolicyView, _: Policy) -> str | None:
     """Without these nodes there must be enough others."""
-    if view.placeable_nodes is None or view.needed_nodes is None:
+    placeable = view.around.placeable_nodes
+    if placeable is None or view.needed_nodes is None:
         return None
     out = set(view.verdict.exclude_nodes) | set(view.excluded_by_user)
-    if view.placeable_nodes - len(out) >= view.needed_nodes:
+    if placeable - len(out) >= view.needed_nodes:
         return None
     return "without these nodes the job could not be placed"
 

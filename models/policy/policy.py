@@ -36,6 +36,8 @@ class Policy:
     breaker_jobs, breaker_share
         So many jobs, and such a share of those that run, failing together are one incident of the
         cluster: they are held instead of restarted into it.
+    breaker_seconds
+        Within how long they fail together.
     useful_seconds
         What a restart has to get done before the job's time is over, else it isn't worth it.
     hold_seconds
@@ -54,6 +56,7 @@ class Policy:
     partition_cap: float = 0.05
     breaker_jobs: int = 5
     breaker_share: float = 0.25
+    breaker_seconds: float = 600.0
     useful_seconds: float = 600.0
     hold_seconds: int = 1800
     advice_seconds: int = 3600

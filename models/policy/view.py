@@ -52,7 +52,10 @@ class Surroundings:
     failed_together, running
         Jobs that failed within the breaker's time, this one included; jobs that run.
     partition_nodes, partition_excluded
-        Nodes of the job's partition, and those of them that are left out for other jobs.
+        Nodes of the job's partition, and how many others than those that are blamed now are left
+        out of it by Advice about other jobs.
+    placeable_nodes
+        Nodes of the job's partition that are in service.
     seconds_left
         Until the job's deadline, or the end of its reservation: what may still be run.
     queue_seconds
@@ -67,6 +70,7 @@ class Surroundings:
     running: int | None = None
     partition_nodes: int | None = None
     partition_excluded: int | None = None
+    placeable_nodes: int | None = None
     seconds_left: float | None = None
     queue_seconds: float | None = None
     restart_seconds: float | None = None
@@ -77,8 +81,7 @@ class PolicyView:
     """All that a decision about one attempt may look at.
 
     `ended` says whether the attempt is over for the scheduler; `scheduler_state` is its word.
-    `settled` says that no more evidence is waited for. `placeable_nodes` counts the nodes of
-    the partition that are not down, null when unknown; `required_nodes` is the job's own
+    `settled` says that no more evidence is waited for. `required_nodes` is the job's own
     ``--nodelist``; `needed_nodes` how many the job asks for.
     """
 
@@ -93,7 +96,6 @@ class PolicyView:
     excluded_by_user: tuple[str, ...] = ()
     required_nodes: tuple[str, ...] = ()
     needed_nodes: int | None = None
-    placeable_nodes: int | None = None
     wishes: JobWishes = field(default_factory=JobWishes)
     around: Surroundings = field(default_factory=Surroundings)
 

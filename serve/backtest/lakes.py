@@ -25,6 +25,7 @@ from relume.serve.backtest.sources import (
     make_unit,
     plan,
 )
+from relume.serve.backtest.together import Crowd
 from relume.serve.live.history import RunKey
 from relume.serve.live.judge import OVER
 from relume.slurm.job import UNKNOWN_STATE
@@ -68,10 +69,10 @@ def lake_plans(reader: LakeReader) -> list[Planned]:
             AttemptSource(entry=entry, logs=logs.of(Selection(attempts=_one(entry.attempt))))
             for entry in entries
         ]
-        return replace(make_unit(run, sources, logs_of), samples=metrics.of(entries))
+        return replace(make_unit(run, sources, logs_of, crowd), samples=metrics.of(entries))
 
     every = list(lake_entries(reader, index))
-    metrics = LakeMetrics(reader, index, every)
+    crowd, metrics = Crowd(every), LakeMetrics(reader, index, every)
     runs = grouped(every)
     return [plan(run, entries, partial(unit, run, entries)) for run, entries in runs.items()]
 

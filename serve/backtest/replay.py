@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from relume.advice import Advice
+from relume.advice import Advice, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing, LineBatch
@@ -18,6 +18,7 @@ from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.backtest.steps import StepRecord
 from relume.serve.backtest.timeline import unit_landings
+from relume.serve.backtest.together import Beside
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
@@ -55,6 +56,7 @@ class Finding:
 class Replayed:
     """What came of one attempt of a unit.
 
+    `wider` is what was advised by its failure about a node, or about the cluster.
     `verdict` is that on everything seen, null for an attempt that was never looked at; steps are
     null where none were shown. `windows` are those in which slow steps would have been seen,
     `steps` has the times of all. `resumed` says when the attempt had shown `STEPS_TO_REFUTE` new
@@ -63,6 +65,7 @@ class Replayed:
 
     extent: Extent = field(default_factory=Extent)
     findings: list[Finding] = field(default_factory=list)
+    wider: list[Advice] = field(default_factory=list)
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
@@ -105,7 +108,7 @@ class Findings:
         What came of each attempt so far, by attempt.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is judged how, each by its name
         self,
         analyzer: Analyzer,
         settings: WatchSettings,
@@ -113,9 +116,12 @@ class Findings:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        beside: Beside = lambda _: 0,
     ) -> None:
         self._look = look
-        self.judge = Judge(analyzer, settings, zone, retired=self._over, teaches=teaches)
+        self.judge = Judge(
+            analyzer, settings, zone, retired=self._over, teaches=teaches, beside=beside
+        )
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
         self._hangs: dict[str, list[tuple[str, int]]] = {}
 
@@ -124,6 +130,9 @@ class Findings:
         if self._look is not None:
             self._look(self.judge, landing)
         for advice in self.judge.take(landing):
+            if advice.scope is not Scope.ATTEMPT:
+                self.results[advice.attempt].wider.append(advice)
+                continue
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
             verdict = result.verdict if watch is None else watch.shown_verdict()
             finding = Finding(advice, verdict)
@@ -182,7 +191,7 @@ def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    found = Findings(analyzer, settings, zone, teaches=teaches, look=look)
+    found = Findings(analyzer, settings, zone, teaches=teaches, look=look, beside=unit.beside)
     names = [source.entry.attempt for source in unit.attempts]
     extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster

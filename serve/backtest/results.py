@@ -45,7 +45,8 @@ class AttemptResult(msgspec.Struct, frozen=True):
     `verdict` has kind, cause, domain, rule and confidence of the verdict on everything, and, where
     nobody knows the cause, its `unrecognised` lines; `fingerprint` names its failure, null for none
     and where nobody can tell two such failures apart. `steps` are rows of a time, the step done by
-    then, and the microseconds of it that were no work; `counts_lines` as in `StepRecord`. `logs`
+    then, and the microseconds of it that were no work; `counts_lines` as in `StepRecord`. `wider`
+    is what its failure led to be advised about a node, or about the cluster. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
     `skipped` counts what was left out of the others. `windows` are what its pace says for a
     judgement across jobs.
@@ -72,6 +73,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     fingerprint: str | None = None
     steps: list[StepRow] = []
     counts_lines: bool = False
+    wider: list[Advice] = []
 
 
 class UnitResult(msgspec.Struct, frozen=True):
@@ -124,6 +126,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 fingerprint=None if told is None else known_fingerprint(told),
                 steps=found.steps.rows,
                 counts_lines=found.steps.counts_lines,
+                wider=found.wider,
             )
         )
     return UnitResult(unit.name, results)

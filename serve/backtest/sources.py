@@ -17,6 +17,7 @@ from relume.ingest.forms import form_of_file
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.family.attempt import FamilyKey
+from relume.serve.backtest.together import Beside, Crowd
 from relume.serve.live.history import RunKey
 
 
@@ -83,29 +84,35 @@ class AttemptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """What is replayed together: attempts of one run or family, and the logs of their nodes.
+    """What is replayed together: attempts of some runs, and the logs of their nodes.
 
-    `samples` reads the metrics of their nodes from a time on, in the order of time; null where
-    there are none.
+    `beside` tells how many other attempts of the cluster ran at a time. `samples` reads the metrics
+    of their nodes from a time on, in the order of time; null where there are none.
     """
 
     name: str
     attempts: tuple[AttemptSource, ...]
     node_logs: tuple[LogSource, ...] = ()
     samples: Callable[[int], Iterator[Sample]] | None = None
+    beside: Beside = lambda _: 0
 
 
 def make_unit(
     run: RunKey,
     attempts: Sequence[AttemptSource],
     logs_of_node: Callable[[str], Iterable[LogSource]],
+    crowd: Crowd | None = None,
 ) -> Unit:
-    """Return the unit of a run, with the logs of every node that one of its attempts ran on."""
+    """Return the unit of a run, with the logs of every node that one of its attempts ran on.
+
+    `crowd` are all attempts of the recording, null where nobody knows of others.
+    """
     nodes = sorted({node for source in attempts for node in source.entry.nodes})
     return Unit(
         name=unit_name(run),
         attempts=tuple(attempts),
         node_logs=tuple(log for node in nodes for log in logs_of_node(node)),
+        beside=(crowd or Crowd(())).beside((one.entry for one in attempts), run.cluster),
     )
 
 
@@ -167,9 +174,11 @@ def with_files(entry: AttemptEntry) -> AttemptSource:
 def grouped(entries: Iterable[AttemptEntry]) -> dict[RunKey, list[AttemptEntry]]:
     """Return the attempts that are replayed together, by the first of their runs.
 
-    These are the attempts of a run, and those of a family, which teach each other: two of them are
-    judged as a service would have judged them only if what ended first comes first.
+    These are the attempts of a run; those of a family, which teach each other: two of them are
+    judged as a service would have judged them only if what ended first comes first; and runs that
+    failed together, which may be one incident.
     """
+    entries = list(entries)
     groups: dict[RunKey, list[AttemptEntry]] = {}
     joined: dict[RunKey, RunKey] = {}
     family_of: dict[FamilyKey, RunKey] = {}
@@ -179,16 +188,22 @@ def grouped(entries: Iterable[AttemptEntry]) -> dict[RunKey, list[AttemptEntry]]
             joined[run] = run = joined[joined[run]]
         return run
 
+    def join(one: RunKey, another: RunKey) -> None:
+        first, other = leader(one), leader(another)
+        if first != other:
+            groups[first] += groups.pop(other)
+            joined[other] = first
+
     for entry in entries:
         run = AttemptSource(entry=entry).run
         joined.setdefault(run, run)
         groups.setdefault(leader(run), [])
         family = FamilyKey(run.cluster, run.user, entry.job_name or run.name)
-        first, other = leader(family_of.setdefault(family, run)), leader(run)
-        if first != other:
-            groups[first] += groups.pop(other)
-            joined[other] = first
-        groups[first].append(entry)
+        join(family_of.setdefault(family, run), run)
+        groups[leader(run)].append(entry)
+    for storm in Crowd(entries).storms(lambda entry: unit_name(AttemptSource(entry=entry).run)):
+        for entry in storm[1:]:
+            join(AttemptSource(entry=storm[0]).run, AttemptSource(entry=entry).run)
     return groups
 
 

@@ -22,6 +22,7 @@ from relume.serve.backtest.sources import (
     plan,
     with_files,
 )
+from relume.serve.backtest.together import Crowd
 from relume.serve.live.history import RunKey
 
 
@@ -58,7 +59,8 @@ def dataset_plans(dataset: Dataset) -> list[Planned]:
         return replace(found, missing=(*found.missing, *of_nodes))
 
     def unit(run: RunKey, entries: Sequence[AttemptEntry]) -> Unit:
-        return make_unit(run, [source(entry) for entry in entries], logs_of)
+        return make_unit(run, [source(entry) for entry in entries], logs_of, crowd)
 
-    runs = grouped(dataset.attempts())
+    crowd = Crowd(list(dataset.attempts()))
+    runs = grouped(crowd.entries)
     return [plan(run, entries, partial(unit, run, entries)) for run, entries in runs.items()]

@@ -147,4 +147,5 @@ def _outcome(row: Row[str, str | None, bool | None, str | None]) -> AttemptOutco
         operation=None if operation is None else Operation(operation),
         settled=settled,
         disposition=None if operation is None else Disposition(disposition or Disposition.PENDING),
+        over_at=record.over_at,
     )

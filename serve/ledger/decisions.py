@@ -25,7 +25,7 @@ def add(connection: Connection, advice: Advice) -> bool:
     if stored is not None:
         _require_equal(stored, advice)
         return False
-    newest = newest_generation(connection, advice.attempt)
+    newest = newest_generation(connection, advice.subject)
     if newest > advice.generation:
         raise SupersededError(
             f"advice {advice.advice_id} about {advice.attempt}",
@@ -76,7 +76,7 @@ def active(connection: Connection, now: int, cluster: str | None) -> list[Advice
 
 def reconcile(connection: Connection, advice: Advice, report: Reconciliation, token: int) -> Advice:
     """Write down what became of `advice`; return it with the report."""
-    number = newest_generation(connection, advice.attempt)
+    number = newest_generation(connection, advice.subject)
     observed = report.observed_generation
     if advice.generation < number or (observed is not None and observed < number):
         raise SupersededError(
@@ -164,7 +164,7 @@ def _columns(advice: Advice) -> dict[str, object]:
     untouched = dataclasses.replace(advice, reconciliation=Reconciliation())
     return {
         "advice_id": advice.advice_id,
-        "attempt": advice.attempt,
+        "attempt": advice.subject,
         "generation": advice.generation,
         "cluster": cluster_of(advice),
         "operation": advice.operation.value,

@@ -11,7 +11,7 @@ from sqlalchemy import URL, text
 
 from relume.advice import Advice, Reconciliation
 from relume.models.family.attempt import AttemptGaps, FamilyKey
-from relume.serve.ledger import attempts, cursors, decisions, gaps, leases
+from relume.serve.ledger import attempts, cursors, decisions, fleets, gaps, leases
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -259,6 +259,18 @@ class Ledger:
         """
         with self._store.reading() as connection:
             return gaps.before(connection, key.digest, time)
+
+    # --- clusters ---
+
+    def put_fleet(self, cluster: str, document: str) -> None:
+        """Write what is known of a cluster beside its attempts; what it says is the judge's."""
+        with self._store.writing() as connection:
+            fleets.put(connection, cluster, document)
+
+    def get_fleet(self, cluster: str) -> str | None:
+        """Return what was written last of a cluster, null for one that is new."""
+        with self._store.reading() as connection:
+            return fleets.find(connection, cluster)
 
     # --- cursors ---
 

@@ -74,6 +74,8 @@ class AttemptRecord:
         The first and the last step it showed, null for none.
     fingerprint
         Of its failure, equal for failures that are alike; null before one, and for none.
+    over_at
+        When it was over, as its lines and the scheduler told the judge; null before.
     """
 
     attempt: str
@@ -99,6 +101,7 @@ class AttemptRecord:
     first_step: int | None = None
     last_step: int | None = None
     fingerprint: str | None = None
+    over_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class AttemptOutcome:
     operation: Operation | None
     settled: bool | None
     disposition: Disposition | None
+    over_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ ADVICE = Table(
     UniqueConstraint("attempt", "generation"),
     CheckConstraint("generation > 0", "generation"),
 )
-"""Written once and never changed; a trigger sees to it."""
+"""Written once and never changed; a trigger sees to it. `attempt` is `Advice.subject`."""
 
 RECONCILIATIONS = Table(
     "reconciliations",
@@ -105,6 +105,14 @@ LEASES = Table(
     Column("expires_at", BigInteger, nullable=False),
 )
 """One row for each cluster that ever had a controller; never deleted, or tokens would repeat."""
+
+FLEETS = Table(
+    "fleets",
+    METADATA,
+    Column("cluster", _NAME, primary_key=True),
+    Column("document", Text, nullable=False),
+)
+"""What a service knows of a cluster beside its attempts, to go on with after a restart."""
 
 CURSORS = Table(
     "cursors",

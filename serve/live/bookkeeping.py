@@ -6,7 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from relume.advice import Advice
+import msgspec
+
+from relume.advice import Advice, Scope
 from relume.identity import AttemptId
 from relume.models.policy.view import PastAttempt
 from relume.records import case_record
@@ -19,6 +21,7 @@ from relume.serve.ledger import (
     Milestone,
     SupersededError,
 )
+from relume.serve.live.fleet import FleetState
 from relume.serve.live.history import RunKey
 from relume.serve.live.judge import Judge
 from relume.serve.live.metrics import RunnerMetrics
@@ -52,6 +55,7 @@ class Bookkeeper:
     def __post_init__(self) -> None:
         self.judge.recall = self._recall
         self.judge.recall_gaps = self.ledger.gaps_before
+        self.judge.recall_fleet = self._recall_fleet
         self.judge.retired = self._note_retired
         self.judge.is_done = self._is_done
         self.judge.__post_init__()
@@ -75,8 +79,12 @@ class Bookkeeper:
         while self._unpublished:
             advice = self._unpublished[0]
             self._put(advice)
-            self._mark(advice.attempt)
+            if advice.scope is Scope.ATTEMPT:
+                self._mark(advice.attempt)
             self._unpublished.pop(0)
+        # What a fleet remembers was advised, and whom the ledger calls done is not judged again: so
+        # it comes between the two.
+        self._put_fleets()
         for name, watch in self.judge.watches.items():
             if watch.landed and name not in self._complete:
                 self._complete.add(name)
@@ -92,6 +100,12 @@ class Bookkeeper:
                 self._note_progress(watch, now)  # it may have been seen and over in one moment
                 self._restored.discard(name)
             del self._unsaved[name]
+
+    def _put_fleets(self) -> None:
+        for cluster, fleet in self.judge.fleets.items():
+            if fleet.is_changed:
+                self.ledger.put_fleet(cluster, msgspec.json.encode(fleet.state).decode())
+                fleet.is_changed = False
 
     def recover(self) -> list[AttemptRecord]:
         """After judging again: go on from what the ledger holds; return the watched attempts."""
@@ -141,8 +155,8 @@ class Bookkeeper:
         except (AdviceConflictError, SupersededError) as error:
             # Rules or settings have changed since: what was told stands, and the next one follows.
             log.warning("%s", error)
-            newest = self.ledger.newest(advice.attempt)
-            watch = self.judge.watches.get(advice.attempt)
+            newest = self.ledger.newest(advice.subject)
+            watch = self.judge.watches.get(advice.subject)
             if newest is not None and watch is not None:
                 watch.adopt(newest)
 
@@ -159,6 +173,7 @@ class Bookkeeper:
             first_step=known.first_step,
             last_step=known.last_step,
             fingerprint=known.fingerprint,
+            over_at=known.over_at,
         )
 
     def _mark(self, attempt: str) -> None:
@@ -180,6 +195,15 @@ class Bookkeeper:
         newest = self.ledger.newest(attempt)
         return newest is None or newest.settled
 
+    def _recall_fleet(self, cluster: str) -> FleetState | None:
+        """What was known of a cluster; what another version wrote otherwise is learned anew."""
+        document = self.ledger.get_fleet(cluster)
+        try:
+            return None if document is None else msgspec.json.decode(document, type=FleetState)
+        except msgspec.MsgspecError as error:
+            log.warning("what was known of cluster %s is lost: %s", cluster, error)
+            return None
+
     def _recall(self, run: RunKey) -> list[tuple[AttemptId, PastAttempt]]:
         """Outcomes of the run's attempts that ended before what is judged again."""
         found = []
@@ -188,7 +212,8 @@ class Bookkeeper:
             theirs = attempt.job_key.cluster == run.cluster and outcome.user == run.user
             if theirs and outcome.ended:
                 steps = outcome.first_step, outcome.last_step
-                past = PastAttempt(attempt.restart_count, outcome.fingerprint, *steps)
+                known = outcome.fingerprint, *steps, outcome.over_at
+                past = PastAttempt(attempt.restart_count, *known)
                 found.append((attempt, past))
         return found
 
@@ -205,4 +230,5 @@ def _with_logs(record: AttemptRecord, watch: AttemptWatch, landed_bytes: int) ->
         first_step=first,
         last_step=last,
         fingerprint=watch.outcome().fingerprint,
+        over_at=watch.ended_at,
     )

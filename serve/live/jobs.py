@@ -136,7 +136,7 @@ class ClusterJobs:
             before,
             ended=True,
             state="REQUEUED" if is_requeue else UNKNOWN_STATE,
-            reason=job.reason if is_requeue else "its job id was given out again",
+            reason=_reason(job) if is_requeue else "its job id was given out again",
             # Of a held job Slurm still shows how the attempt before ended.
             exit_code=job.exit_code if is_requeue else None,
             signal=job.signal if is_requeue else None,
@@ -178,6 +178,8 @@ class ClusterJobs:
                 user=record.user,
                 name=record.name,
                 comment=None if known.event is None else known.event.comment,
+                partition=record.partition or None,
+                deadline=None if known.event is None else known.event.deadline,
             )
         )
 
@@ -211,6 +213,11 @@ def _record(job: SlurmJob, attempt: AttemptId, before: AttemptRecord | None) -> 
     )
 
 
+def _reason(job: SlurmJob) -> str | None:
+    """Why a requeued job waits; RequeueExitHold says JobHeldUser, and no user held it."""
+    return job.state if job.state == "SPECIAL_EXIT" else job.reason
+
+
 def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
     began = record.end_time if record.ended else record.start_time
     return SchedulerEvent(
@@ -232,6 +239,8 @@ def _event(job: SlurmJob, record: AttemptRecord, now: int) -> SchedulerEvent:
         required_nodes=job.required_nodes,
         num_nodes=job.num_nodes,
         name=job.name,
+        partition=job.partition or None,
+        deadline=job.deadline,
     )
 
 

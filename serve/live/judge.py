@@ -6,21 +6,26 @@ this one class, which knows no clock but the ticks among them: so they write the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from relume.advice import Advice, Mode
-from relume.events import Sample, SchedulerEvent, SourceStatus, Tick
+from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.models.family.attempt import AttemptGaps, FamilyKey
+from relume.models.fleet.nodes import Turn
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.models.templates.history import TemplateHistory
 from relume.serve.healthy import run_of
 from relume.serve.live.families import Families
+from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
+from relume.serve.live.incidents import incident_advice
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
+from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
 from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
@@ -38,6 +43,7 @@ LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
 _PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
 """Whoever doesn't work, or cleans up, is silent for a reason."""
+_HELD_BY_HAND = frozenset({"JobHeldUser", "JobHeldAdmin"})
 OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
 """States of an attempt that is over; it may have a successor."""
 
@@ -53,6 +59,10 @@ class Judge:
         takes all of them.
     recall_gaps
         The same of a family: its attempts that were over before a time.
+    recall_fleet
+        What was known of a cluster (its name) when the service was stopped; null for nothing.
+    beside
+        How many attempts ran at a time that this judge isn't told of.
     retired
         Called with each attempt that isn't watched any more.
     history, teaches
@@ -70,6 +80,8 @@ class Judge:
     recall_gaps: Callable[[FamilyKey, int], Iterable[AttemptGaps]] = lambda _key, _time: ()
     retired: Callable[[AttemptWatch], None] = lambda _: None
     is_done: Callable[[str], bool] = lambda _: False
+    recall_fleet: Callable[[str], FleetState | None] = lambda _: None
+    beside: Callable[[int], int] = lambda _: 0
     history: TemplateHistory | None = None
     teaches: TemplateHistory | None = None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
@@ -77,6 +89,7 @@ class Judge:
     _families: Families = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
     _stays: Stays = field(default_factory=Stays)
+    _fleets: dict[str, Fleet] = field(default_factory=dict)
     _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
@@ -92,7 +105,7 @@ class Judge:
             yield from self.take(landing)
 
     def take(self, landing: Landing) -> list[Advice]:
-        """Take one landing; Advice comes with ticks only."""
+        """Take one landing; Advice about attempts comes with ticks only."""
         if isinstance(landing, Tick):
             self._look(landing.event_time)
             return self._tick(landing.event_time)
@@ -107,7 +120,14 @@ class Judge:
             self._source(landing)
         elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
+        elif isinstance(landing, NodeEvent):
+            return self._node(landing)
         return []
+
+    @property
+    def fleets(self) -> Mapping[str, Fleet]:
+        """What is known of each cluster, by its name."""
+        return self._fleets
 
     def next_change(self, event_time: int) -> int | None:
         """Return a time up to which ticks change nothing, if nothing lands till then.
@@ -127,9 +147,13 @@ class Judge:
         self._now = max(self._now, observed_at)
 
     def _tick(self, now: int) -> list[Advice]:
-        advice = []
+        for watch in self.watches.values():
+            watch.look(now)
+        advice = [one for fleet in self._fleets.values() for one in self._survey(fleet, now)]
         for name, watch in list(self.watches.items()):
-            made = watch.advance(now)
+            fleet = self._fleet(watch.run.cluster)
+            made = watch.decide(now, partial(fleet.around, watch, self.watches))
+            fleet.decided(watch, is_new=made is not None)
             if made is not None:
                 advice.append(made)
             if _is_over(watch, now):
@@ -138,6 +162,28 @@ class Judge:
                     del self._over[next(iter(self._over))]
                 self._over[name] = None
         return advice
+
+    def _survey(self, fleet: Fleet, now: int) -> list[Advice]:
+        """Look at a cluster, after its attempts; return what is advised about it and its nodes."""
+        before = fleet.incident
+        changes = fleet.advance(now, self.watches)
+        told = incident_advice(before, fleet.incident, self.settings.policy, now)
+        return [*([] if told is None else [told]), *node_advice(changes, fleet.lemons, now)]
+
+    def _node(self, event: NodeEvent) -> list[Advice]:
+        fleet = self._fleet(event.cluster)
+        turn, changes = fleet.take(event)
+        if turn is Turn.RESUMED:
+            for watch in self.watches.values():
+                if watch.run.cluster == event.cluster and watch.blames(event.node):
+                    watch.note_hand(f"{event.node} was given back to jobs")
+        return list(node_advice(changes, fleet.lemons, self._now))
+
+    def _fleet(self, cluster: str) -> Fleet:
+        if cluster not in self._fleets:
+            state = self.recall_fleet(cluster)
+            self._fleets[cluster] = Fleet(self.settings, state, beside=self.beside)
+        return self._fleets[cluster]
 
     def _lines(self, batch: LineBatch) -> None:
         for watch in self._readers(batch):
@@ -186,7 +232,8 @@ class Judge:
     def _job(self, event: SchedulerEvent) -> None:
         watch = self.watches.get(event.attempt)
         if watch is None:
-            if event.attempt in self._over or self.is_done(event.attempt):
+            is_held = event.attempt in self._fleet(event.cluster).held
+            if event.attempt in self._over or (self.is_done(event.attempt) and not is_held):
                 return
             watch = self._begin(event)
         facts = JobFacts(
@@ -198,7 +245,10 @@ class Judge:
             excluded_by_user=event.exclude_nodes,
             required_nodes=event.required_nodes,
             needed_nodes=event.num_nodes,
+            partition=event.partition,
+            deadline=event.deadline,
             ended=event.state in OVER,
+            held_by_hand=_is_held_by_hand(event),
         )
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
@@ -217,6 +267,8 @@ class Judge:
         family = FamilyKey(event.cluster, event.user, event.name or run.name)
         for name in self._of_run.get(run, ()):  # those that are not retired yet
             earlier = self.watches[name]
+            if earlier.is_held and earlier.attempt.job_key == attempt.job_key:
+                earlier.note_hand("the job was started again")
             self._histories.put(run, earlier.attempt, earlier.outcome())
         while len(self.watches) >= MAX_ATTEMPTS:
             self._retire(next(iter(self.watches)))
@@ -253,9 +305,18 @@ class Judge:
         self.retired(watch)
 
 
+def _is_held_by_hand(event: SchedulerEvent) -> bool:
+    """Whether a person holds the job after this attempt, by the word of slurmctld.
+
+    Accounting's reason may be from before the attempt began.
+    """
+    is_told = event.source == SCHEDULER and event.state == "REQUEUED"
+    return is_told and event.reason in _HELD_BY_HAND
+
+
 def _is_over(watch: AttemptWatch, now: int) -> bool:
     """Whether nothing is left to decide, or to wait for, about an attempt that ended."""
     if watch.ended_at is None:
         return False
     lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS
-    return watch.is_settled_for_good or lingered
+    return watch.is_settled_for_good or (lingered and not watch.is_held)

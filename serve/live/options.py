@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from relume.advice import Mode, Operation
 from relume.models.hang.settings import HangSettings
+from relume.models.lemons.quarantine import QuarantineSettings
 from relume.models.policy.policy import Policy, Preset
 from relume.models.straggler.settings import StragglerSettings
 from relume.serve.configured import diagnosis_of
@@ -60,6 +61,7 @@ class RunnerOptions:
                     effect=settings.straggler.effect_ratio,
                 ),
                 suspects_stragglers=settings.straggler.suspicions,
+                quarantine=quarantine_of(settings),
                 mode=Mode(serve.mode),
                 settle_seconds=serve.settle_seconds,
             ),
@@ -75,6 +77,11 @@ def policy_of(settings: Settings) -> Policy:
     if written.get("window_restarts") == 0:
         written["window_restarts"] = None
     return replace(Policy.of(Preset(section.preset)), **written)
+
+
+def quarantine_of(settings: Settings) -> QuarantineSettings:
+    """Return which nodes a configuration has kept from jobs."""
+    return QuarantineSettings(**settings.quarantine.model_dump())
 
 
 def hang_of(settings: Settings) -> HangSettings:

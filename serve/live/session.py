@@ -21,6 +21,7 @@ from relume.ingest.lake.retention import BORN, JUDGE
 from relume.serve.healthy import LakeHistory
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
+from relume.serve.live.clusternodes import ClusterNodes
 from relume.serve.live.follow import JobLogs, job_paths
 from relume.serve.live.jobs import ClusterJobs, Taken
 from relume.serve.live.judge import Judge
@@ -73,7 +74,7 @@ class Session:
             self._replay(int(positions.get(JUDGE, "0")))
             self._committed_at = self._now
             self.cluster = self._options.cluster or self._watched_cluster()
-            self._jobs = self._new_jobs()
+            self._jobs, self._nodes = self._new_jobs(), ClusterNodes(self.cluster)
             files = {name: text for name, text in positions.items() if name[:5] == "file "}
             self._logs = JobLogs(self.cluster, files)
             self._books.landed_bytes = self._logs.landed_bytes
@@ -116,10 +117,10 @@ class Session:
         """Take a snapshot of this session's cluster in; all that it says is durable then."""
         if not self.cluster:
             self.cluster = self._logs.cluster = self._kernel.cluster = snapshot.cluster
-            self._jobs = self._new_jobs()
+            self._jobs, self._nodes = self._new_jobs(), ClusterNodes(self.cluster)
         now = self.time()
         taken = self._jobs.take(snapshot)
-        landings: list[Landing] = [*taken.events]
+        landings: list[Landing] = [*self._nodes.take(snapshot, now), *taken.events]
         if not self._scheduler_is_told:
             self._scheduler_is_told = True
             landings.append(self._scheduler_status(now, None))
@@ -161,7 +162,7 @@ class Session:
         self._books.publish(self._now)
         if self._books.retired:
             self._books.retired.clear()
-            self._kernel.use(self._nodes())
+            self._kernel.use(self._nodes_in_use())
         self._healthy.keep(self._now)
 
     def close(self) -> None:
@@ -214,7 +215,7 @@ class Session:
             if record.ended:
                 self._logs.end(record.attempt, self._now)
         if taken.records:
-            self._kernel.use(self._nodes())
+            self._kernel.use(self._nodes_in_use())
 
     def _follow_logs(self, record: AttemptRecord) -> None:
         for path, stream in job_paths(record.std_out, record.std_err):
@@ -222,7 +223,7 @@ class Session:
                 opener = opener_of(record.user, self._options.log_roots)
                 self._logs.follow(record.attempt, path, stream, opener)
 
-    def _nodes(self) -> set[str]:
+    def _nodes_in_use(self) -> set[str]:
         """The nodes of the attempts that are watched: those just ended, too."""
         return {node for watch in self._judge.watches.values() for node in watch.run_nodes}
 
@@ -253,7 +254,7 @@ class Session:
                 self._resume_logs(record)
             if not record.ended:
                 self._jobs.know(record, self._now)
-        self._kernel.use(self._nodes())
+        self._kernel.use(self._nodes_in_use())
 
     def _resume_logs(self, record: AttemptRecord) -> None:
         self._follow_logs(record)

@@ -57,6 +57,11 @@ class Silence:
         """Whether the present silence is long enough to do something about it."""
         return self._found is not None and self._found.level is Level.ACTIONABLE
 
+    @property
+    def is_suspected(self) -> bool:
+        """Whether the present silence is suspicious, or more."""
+        return self._found is not None
+
     def start(self, event_time: int) -> None:
         """Take the start of the attempt (UTC microseconds)."""
         self._detector.start(event_time)

@@ -7,8 +7,10 @@ calls in the same order, and so they write the same Advice (DESIGN 4).
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from relume.advice import Advice, Mode, Operation
 from relume.events import Sample
@@ -24,11 +26,19 @@ from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.models.family.prior import Family
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign
+from relume.models.lemons.quarantine import QuarantineSettings
 from relume.models.policy.decide import decide
 from relume.models.policy.fingerprint import fingerprint
+from relume.models.policy.guards import blast_radius
 from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import Decision, JobWishes, PastAttempt, PolicyView
+from relume.models.policy.view import (
+    Decision,
+    JobWishes,
+    PastAttempt,
+    PolicyView,
+    Surroundings,
+)
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode
@@ -46,6 +56,8 @@ if TYPE_CHECKING:
     from relume.models.straggler.detector import StragglerDetector
 
 log = logging.getLogger(__name__)
+Around: TypeAlias = Callable[[], Surroundings]
+"""Tells what goes on around an attempt."""
 MICROSECONDS = 1_000_000
 SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
@@ -54,6 +66,8 @@ HELD_REASON = "job_requeued_in_held_state"
 _FAILED_STATES = frozenset(
     {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
 )
+_NO_FAULT = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED", "TIMEOUT", "DEADLINE"})
+"""Ends that say nothing of what a job runs on."""
 _DECIDED = frozenset({Kind.CRASH, Kind.HANG})
 _ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
 """Operations that end an attempt which runs on."""
@@ -85,8 +99,10 @@ class JobFacts:
     excluded_by_user: tuple[str, ...] = ()
     required_nodes: tuple[str, ...] = ()
     needed_nodes: int | None = None
-    placeable_nodes: int | None = None
+    partition: str | None = None
+    deadline: int | None = None
     ended: bool = False
+    held_by_hand: bool = False
 
     @property
     def outcome(self) -> str:
@@ -108,8 +124,8 @@ class JobFacts:
 class WatchSettings:
     """How decisions are made.
 
-    The policy, thresholds of the diagnosis and of hangs, the mode, and how long a first sign is
-    left to settle.
+    The policy, thresholds of the diagnosis, of hangs and of the quarantine of nodes, the mode, and
+    how long a first sign is left to settle.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -117,6 +133,9 @@ class WatchSettings:
     hang: HangSettings = field(default_factory=HangSettings.of_budget)
     straggler: StragglerSettings = field(default_factory=StragglerSettings)
     suspects_stragglers: bool = False
+    quarantine: QuarantineSettings = field(
+        default_factory=partial(QuarantineSettings, min_faults=2)
+    )
     mode: Mode = Mode.MONITOR
     settle_seconds: float = SETTLE_SECONDS
 
@@ -173,13 +192,17 @@ class AttemptWatch:
             conditions=lambda since, now: self._measured.conditions(self.nodes, since, now),
         )
         self._started_at: int | None = None
+        self._first_step_at: int | None = None
         self._seen_steps = 0
         self._first_sign: int | None = None
         self._steps_at_sign = 0
         self._refuted: set[tuple[object, ...]] = set()
         self._blind: set[str] = set()
         self._end_seen: int | None = None
+        self._looked: Verdict | None = None
+        self._hand: str | None = None
         self.landed = False
+        self.is_held = False
         self.is_settled_for_good = False
         self.ended_at: int | None = None
 
@@ -201,6 +224,7 @@ class AttemptWatch:
         self._seen_steps = self._analysis.progress.new_steps
         self._silence.note_lines(self._analysis.progress, steps, event_time)
         if steps:
+            self._first_step_at = self._first_step_at or event_time
             self._measured.note_progress(event_time)
         self._pace.note_lines(event_time)
         if not steps and parser.stream in JOB_STREAMS:
@@ -272,41 +296,119 @@ class AttemptWatch:
         """Take that the logs of the ended attempt were read to their end."""
         self.landed = True
 
-    def advance(self, event_time: int) -> Advice | None:
-        """Take the clock; return a new generation of Advice when the mind is made up or changed."""
+    def note_hand(self, words: str) -> None:
+        """Take that a person did something about it while it waits for what was advised."""
+        if self.failing is not None or self.is_held:
+            self._hand = words
+
+    def blames(self, node: str) -> bool:
+        """Whether what it fails by is this node's doing."""
+        verdict = self.failing
+        return verdict is not None and node in (verdict.culprit.node, *verdict.exclude_nodes)
+
+    def look(self, event_time: int) -> None:
+        """Take the clock: judge what is known by now; `decide` follows, when all were looked at."""
+        if self.is_held and self._is_ended() and self.landed and self._looked is not None:
+            return  # nothing more can come: it only waits
+        self._looked = None
         if self.is_settled_for_good:
-            return None
+            return
         if self._is_ended() and self._end_seen is None:
             self._end_seen = event_time
-        advice = self._advance(event_time)
-        # It is over and its log is read up: whatever was said just now, or before, stands.
-        self.is_settled_for_good = self._is_ended() and self.landed
-        return advice
-
-    def _advance(self, event_time: int) -> Advice | None:
         if not self._is_ended() and not self._blind:
             self._silence.hear(self._measured, len(self.nodes), event_time)
             self._silence.advance(event_time)
         verdict = self._judge()
         if self._is_answered(verdict):
-            return None
+            return
         if self._went_on(verdict):
             self._refuted.add(_identity(verdict))
             verdict = _without_cause(verdict)
-        self.verdict = verdict
+        self.verdict = self._looked = verdict
+
+    def decide(self, event_time: int, around: Around = Surroundings) -> Advice | None:
+        """Return a new generation of Advice when the mind is made up or changed.
+
+        `around` is asked for what goes on around the attempt, where that matters.
+        """
+        if self.is_settled_for_good:
+            return None
+        advice = None if self._looked is None else self._decide(self._looked, event_time, around)
+        # It is over and its log is read up: whatever was said just now, or before, stands, but for
+        # a hold of many, which ends when what struck them all is over.
+        self.is_settled_for_good = self._is_ended() and self.landed and not self.is_held
+        return advice
+
+    def _decide(self, verdict: Verdict, event_time: int, around: Around) -> Advice | None:
         is_sign = self._is_sign(verdict)
         if not is_sign and (self.last is None or self.last.operation is Operation.OBSERVE):
             return self._suspect(verdict, event_time)
         if self._first_sign is None or not is_sign:
             self._first_sign = event_time if is_sign else None
             self._steps_at_sign = self._analysis.progress.new_steps
-        view = self._view(verdict, settled=self._may_settle(event_time))
+        view = self._view(verdict, settled=self._may_settle(event_time), around=around())
         decision = decide(view, self._settings.policy)
+        self.is_held = self._holds(decision, event_time)
         if self.last is not None and not (
             _changes(self.last, decision, view) or self._knows_better(verdict)
         ):
             return None
         return self._decided(decision, view, event_time)
+
+    def _holds(self, decision: Decision, event_time: int) -> bool:
+        """Whether it waits for the end of an incident, and its hold has not expired."""
+        if not any(guard.name == blast_radius.__name__ for guard in decision.guards):
+            return False
+        last = self.last
+        is_hold = last is not None and last.operation is Operation.HOLD
+        return not (is_hold and last is not None and last.expires_at <= event_time)
+
+    @property
+    def failing(self) -> Verdict | None:
+        """By what it failed, or hangs, as of the last look; null for neither, or nobody's fault."""
+        verdict, facts = self._looked, self.facts
+        if verdict is None or facts is None or facts.outcome in _NO_FAULT:
+            return None
+        return verdict if self._is_sign(verdict) else None
+
+    @property
+    def has_been_looked_at(self) -> bool:
+        """Whether the last look judged it: not, when all is said about it."""
+        return self._looked is not None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it runs and is suspiciously silent, or more."""
+        return not self._is_ended() and self._silence.is_suspected
+
+    @property
+    def hand(self) -> str | None:
+        """What a person did about it since it failed, in words; null for nothing known."""
+        if self.facts is not None and self.facts.held_by_hand:
+            return "the job is held by hand"
+        return self._hand
+
+    @property
+    def queue_seconds(self) -> float | None:
+        """How long it waited for its nodes, the best guess for the next wait; null if unknown."""
+        ends = [past.ended_at for past in self.history if past.ended_at is not None]
+        began = max([self.attempt.job_key.first_submit_time, *ends])
+        known = self.attempt.restart_count == 0 or bool(ends)
+        if self._started_at is None or not known or self._started_at < began:
+            return None
+        return (self._started_at - began) / MICROSECONDS
+
+    @property
+    def has_stepped(self) -> bool:
+        """Whether it made a step since it started."""
+        return self._first_step_at is not None
+
+    @property
+    def restart_seconds(self) -> float | None:
+        """From its start to its first new step; null where either isn't known."""
+        if self._started_at is None or self._first_step_at is None:
+            return None
+        return max(0, self._first_step_at - self._started_at) / MICROSECONDS
 
     def _suspect(self, verdict: Verdict, event_time: int) -> Advice | None:
         """Ask for evidence when a silence begins to be suspicious; nothing is done about it."""
@@ -412,7 +514,7 @@ class AttemptWatch:
         verdict = self.verdict
         failed = verdict is not None and (verdict.kind in _DECIDED or self._is_failed())
         name = fingerprint(verdict) if verdict is not None and failed else None
-        return PastAttempt(self.attempt.restart_count, name, *self.steps)
+        return PastAttempt(self.attempt.restart_count, name, *self.steps, self.ended_at)
 
     def _judge(self) -> Verdict:
         verdict = self._diagnose()
@@ -491,7 +593,9 @@ class AttemptWatch:
         since = max(self._first_sign or event_time, self._end_seen or 0)
         return event_time - since >= self._settings.settle_seconds * MICROSECONDS
 
-    def _view(self, verdict: Verdict, *, settled: bool) -> PolicyView:
+    def _view(
+        self, verdict: Verdict, *, settled: bool, around: Surroundings | None = None
+    ) -> PolicyView:
         facts = self.facts or JobFacts(state="UNKNOWN")
         return PolicyView(
             attempt=self.attempt,
@@ -505,8 +609,8 @@ class AttemptWatch:
             excluded_by_user=facts.excluded_by_user,
             required_nodes=facts.required_nodes,
             needed_nodes=facts.needed_nodes,
-            placeable_nodes=facts.placeable_nodes,
             wishes=self._wishes,
+            around=around or Surroundings(),
         )
 
 

@@ -19,6 +19,7 @@ from relume.ingest.opening import read_blocks
 from relume.ingest.skips import SkipCounts
 from relume.models.diagnosis.scheduler import ALIVE_STATES, FAILED_STATES
 from relume.serve.backtest.sources import AttemptSource, LogSource, Unit, grouped, make_unit
+from relume.serve.backtest.together import Crowd
 from relume.serve.scan.places import LogPlaces, Place, no_paths, refusal
 
 Told = Mapping[tuple[str, int], Sequence[tuple[str, str]]]
@@ -62,7 +63,8 @@ def accounting_units(
         if row.start is not None or row.state in FAILED_STATES
     }
     found = _logs(known, places, told or {})
-    for run, entries in grouped(entry for entry, _ in known.values()).items():
+    crowd = Crowd([entry for entry, _ in known.values()])
+    for run, entries in grouped(crowd.entries).items():
         sources = [
             AttemptSource(
                 entry=entry,
@@ -71,7 +73,7 @@ def accounting_units(
             )
             for entry in entries
         ]
-        yield make_unit(run, sources, partial(_node_logs, places))
+        yield make_unit(run, sources, partial(_node_logs, places), crowd)
 
 
 def entry_of(attempt: AttemptId, row: AccountingRow, asked_at: int | None) -> AttemptEntry:

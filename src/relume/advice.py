@@ -17,7 +17,7 @@ from relume.errors import InputError
 from relume.verdict import Domain, Evidence, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from relume.identity import AttemptId
 
@@ -70,7 +70,10 @@ class Scope(StrEnum):
     NODE = "node"
     """The nodes in `exclude_nodes` should be kept out of use (quarantine)."""
     CLUSTER = "cluster"
-    """One incident holds many jobs; only HOLD."""
+    """One incident holds many jobs: HOLD, and OBSERVE when it is over."""
+
+
+_OF_CLUSTERS = frozenset({Operation.HOLD, Operation.OBSERVE})
 
 
 class Disposition(StrEnum):
@@ -121,13 +124,15 @@ class Advice:
     Attributes
     ----------
     advice_id
-        `advice_id(attempt, generation)`: the same decision has the same id, live and offline.
+        `advice_id(subject, generation)`: the same decision has the same id, live and offline.
     attempt
-        Text form of an attempt, `cluster/job_id@first_submit_epoch.restart_count`.
+        Text form of an attempt, `cluster/job_id@first_submit_epoch.restart_count`; for scope *node*
+        the one that failed last by the node, for *cluster* one of those that an incident struck.
     generation
         1 for the first, at once; higher ones know more.
     exclude_nodes
-        For RESTART_EXCLUDING the nodes to leave out, for scope *node* those to keep out of use.
+        For RESTART_EXCLUDING the nodes to leave out, for scope *node* those to keep out of use
+        (HOLD), or that are let go again (OBSERVE).
     confidence
         From 0 to 1.
     rule
@@ -173,6 +178,11 @@ class Advice:
     supersedes: str | None = None
     reconciliation: Reconciliation = Reconciliation()
 
+    @property
+    def subject(self) -> str:
+        """What its generations are counted of; see `subject`."""
+        return subject(self.attempt, self.scope, self.exclude_nodes)
+
     def __post_init__(self) -> None:
         for found, expected in chain(self._wrong_identity(), self._wrong_decision()):
             raise _contradiction(f"advice {self.advice_id}", found, expected)
@@ -181,8 +191,8 @@ class Advice:
         observed = self.reconciliation.observed_generation
         if self.generation < 1:
             yield f"generation {self.generation}", "1 or more"
-        if self.advice_id != advice_id(self.attempt, self.generation):
-            yield "an id of another attempt or generation", "advice_id(attempt, generation)"
+        if self.advice_id != advice_id(self.subject, self.generation):
+            yield "an id of another subject or generation", "advice_id(subject, generation)"
         if self.supersedes == self.advice_id:
             yield "that it supersedes itself", "the id of another, or null"
         if self.expires_at <= self.created_at:
@@ -206,12 +216,27 @@ class Advice:
             yield "nodes to exclude in an unsettled generation", "them in a settled one only"
         if len(set(names)) != len(names):
             yield "a node that is named twice", "each node once"
-        if self.scope is Scope.CLUSTER and self.operation is not Operation.HOLD:
-            yield f"{self.operation} for a cluster", "HOLD"
+        if self.scope is Scope.CLUSTER and self.operation not in _OF_CLUSTERS:
+            yield f"{self.operation} for a cluster", "HOLD, or OBSERVE when it is over"
+
+
+def subject(attempt: AttemptId | str, scope: Scope, nodes: Iterable[str]) -> str:
+    """Return what generations are counted of: the attempt, with scope *node* its nodes, too.
+
+    So what is advised about a node, or a cluster, never takes the place of what is advised about
+    the attempt that failed.
+
+    Examples
+    --------
+    >>> subject("lab/123@1767323045.0", Scope.NODE, ["gpu-a07"])
+    'lab/123@1767323045.0 gpu-a07'
+    """
+    about = {Scope.ATTEMPT: (), Scope.NODE: tuple(nodes), Scope.CLUSTER: (Scope.CLUSTER.value,)}
+    return " ".join((str(attempt), *about[scope]))
 
 
 def advice_id(attempt: AttemptId | str, generation: int) -> str:
-    """Return the id of the Advice about `attempt`, a UUIDv5: the same in every run and replay.
+    """Return the id of the Advice about a subject, a UUIDv5: the same in every run and replay.
 
     Examples
     --------

@@ -106,8 +106,10 @@ class SchedulerEvent(_Event):
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
     `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
-    `num_nodes` is how many nodes it has or asks for, `name` is the job's name, `gpus` is how many
-    it has or asks for, `eligible_time` is since when it could have started.
+    `num_nodes` and `gpus` are how many it has or asks for, `name` is the job's name, `partition`
+    where it runs, `eligible_time` since when it could have started. `deadline` is when it has to be
+    over for good, whatever limit a requeue gives it anew (``--deadline``): UTC microseconds, null
+    for none or not told.
     """
 
     attempt: str
@@ -126,6 +128,8 @@ class SchedulerEvent(_Event):
     name: str | None = None
     gpus: int | None = None
     eligible_time: int | None = None
+    partition: str | None = None
+    deadline: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +138,7 @@ class NodeEvent(_Event):
 
     `state` is Slurm's words as printed (``idle+drain``), null when only a check spoke. `actor` is
     null when nobody can tell. `check` and `outcome` are null when no check ran; an outcome
-    *unknown* needs a `reason`.
+    *unknown* needs a `reason`. `partitions` are those the node is in, empty if not told.
 
     Raises
     ------
@@ -148,6 +152,7 @@ class NodeEvent(_Event):
     actor: Actor | None = None
     check: str | None = None
     outcome: CheckOutcome | None = None
+    partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.outcome is CheckOutcome.UNKNOWN:

@@ -82,6 +82,11 @@ def _mention(mention: Mention, *, with_files: bool) -> dict[str, Any]:
     return record | {"file": mention.file} if with_files else record
 
 
+def evidence_record(evidence: Evidence) -> dict[str, Any]:
+    """Return the record of one line of evidence, with its file."""
+    return _evidence(evidence, with_files=True)
+
+
 def _evidence(evidence: Evidence, *, with_files: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
         "line": evidence.line,

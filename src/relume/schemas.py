@@ -88,11 +88,13 @@ _SCHEDULER_EVENT = [
     *_optional(requeue=_FLAG, comment=_TEXT, user=_TEXT),
     *_required(exclude_nodes=_list(_TEXT), required_nodes=_list(_TEXT)),
     *_optional(num_nodes=_INT32, name=_TEXT, gpus=_INT32, eligible_time=_TIME),
+    *_optional(partition=_TEXT, deadline=_TIME),
 ]
 _NODE_EVENT = [
     *_ORIGIN,
     *_required(node=_TEXT),
     *_optional(state=_TEXT, reason=_TEXT, actor=_TEXT, check=_TEXT, outcome=_TEXT),
+    *_required(partitions=_list(_TEXT)),
 ]
 _COLLECTIVE_DUMP = [
     *_ORIGIN,
@@ -111,7 +113,7 @@ SCHEMAS: Mapping[type[Event], pa.Schema] = MappingProxyType(
         LogLine: _schema(LogLine, 1, _LOG_LINE),
         Sample: _schema(Sample, 2, _SAMPLE),
         SchedulerEvent: _schema(SchedulerEvent, 4, _SCHEDULER_EVENT),
-        NodeEvent: _schema(NodeEvent, 1, _NODE_EVENT),
+        NodeEvent: _schema(NodeEvent, 2, _NODE_EVENT),
         CollectiveDump: _schema(CollectiveDump, 1, _COLLECTIVE_DUMP),
         SourceStatus: _schema(SourceStatus, 1, _STATUS),
         Tick: _schema(Tick, 1, _TICK),

@@ -23,6 +23,7 @@ from relume.advice import (
     Scope,
     advice_id,
     comparable,
+    subject,
 )
 from relume.errors import InputError
 from relume.identity import AttemptId
@@ -64,7 +65,10 @@ def advice(**fields: Any) -> Advice:
         "expires_at": 200,
         "supersedes": advice_id(ATTEMPT, 1),
     } | fields
-    return Advice(**({"advice_id": advice_id(values["attempt"], values["generation"])} | values))
+    about = subject(
+        values["attempt"], values.get("scope", Scope.ATTEMPT), values.get("exclude_nodes", ())
+    )
+    return Advice(**({"advice_id": advice_id(about, values["generation"])} | values))
 
 
 EXCLUDING: dict[str, Any] = {
@@ -106,7 +110,7 @@ def test_valid_advice(fields: dict[str, Any]) -> None:
     ("fields", "message"),
     [
         ({"generation": 0}, "generation 0; expected 1 or more"),
-        ({"advice_id": advice_id(ATTEMPT, 1)}, "an id of another attempt or generation"),
+        ({"advice_id": advice_id(ATTEMPT, 1)}, "an id of another subject or generation"),
         ({"supersedes": advice_id(ATTEMPT, 2)}, "supersedes itself"),
         ({"expires_at": 100}, "expires at once"),
         ({"decided_at": 99}, "decided before it was created"),

@@ -84,6 +84,14 @@ def _one(**changes: Any) -> SlurmJob:
     return job
 
 
+@pytest.mark.parametrize(
+    ("told", "deadline"),
+    [(1767330000, 1767330000000000), (_set(1767330000), 1767330000000000), (0, None), (None, None)],
+)
+def test_a_deadline_is_told_where_the_job_has_one(told: object, deadline: int | None) -> None:
+    assert _one(deadline=told).deadline == deadline
+
+
 def test_old_and_new_slurm_say_the_same() -> None:
     [old, new] = _parse(PLAIN, TABLES)
     assert old == new

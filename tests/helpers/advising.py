@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relume.advice import Advice, Budget, Mode, Operation, advice_id
+from relume.advice import Advice, Budget, Mode, Operation, Scope, advice_id, subject
 from relume.serve.ledger import AttemptRecord
 from relume.verdict import Domain, Evidence, Kind
 
@@ -34,7 +34,10 @@ def make_advice(**changes: Any) -> Advice:
         "expires_at": EXPIRES,
     }
     fields |= changes
-    return Advice(advice_id=advice_id(fields["attempt"], fields["generation"]), **fields)
+    about = subject(
+        fields["attempt"], fields.get("scope", Scope.ATTEMPT), fields.get("exclude_nodes", ())
+    )
+    return Advice(advice_id=advice_id(about, fields["generation"]), **fields)
 
 
 def make_attempt(**changes: Any) -> AttemptRecord:

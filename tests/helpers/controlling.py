@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relume.advice import Advice, Budget, Mode, Operation, advice_id
+from relume.advice import Advice, Budget, Mode, Operation, Scope, advice_id, subject
 from relume.controller.facts import Action, Deed, Facts, Memory, Outcome, Sighting
 from relume.identity import JobKey
 from relume.settings import ControllerSettings
@@ -103,7 +103,10 @@ def advise(operation: Operation = Operation.RESTART, **changes: Any) -> Advice:
     if operation is Operation.RESTART_EXCLUDING:
         fields["exclude_nodes"] = ("node2",)
     fields |= changes
-    return Advice(advice_id=advice_id(fields["attempt"], fields["generation"]), **fields)
+    about = subject(
+        fields["attempt"], fields.get("scope", Scope.ATTEMPT), fields.get("exclude_nodes", ())
+    )
+    return Advice(advice_id=advice_id(about, fields["generation"]), **fields)
 
 
 def seen(restart_count: int = 0, **changes: Any) -> Sighting:

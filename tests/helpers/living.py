@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controlling import SECOND, T0, make_job
-from relume.advice import Advice, Mode, comparable
+from relume.advice import Advice, Mode, Scope, comparable
 from relume.clock import ManualClock
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.ledger import AttemptRecord, Ledger, sqlite_url
@@ -22,7 +22,7 @@ from relume.serve.live.session import Session
 from relume.serve.live.surroundings import Surroundings
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import SlurmJob, SlurmSnapshot
+from relume.slurm.job import SlurmJob, SlurmNode, SlurmSnapshot
 
 USER = pwd.getpwuid(os.getuid()).pw_name
 
@@ -71,11 +71,11 @@ class Live:
     def job(self, **changes: Any) -> SlurmJob:
         return make_job(**({"user": USER, "std_out": str(self.out)} | changes))
 
-    def snapshot(self, *jobs: SlurmJob) -> SlurmSnapshot:
-        return SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=())
+    def snapshot(self, *jobs: SlurmJob, nodes: tuple[SlurmNode, ...] = ()) -> SlurmSnapshot:
+        return SlurmSnapshot(cluster="lab", taken_at=self.clock.now(), jobs=jobs, nodes=nodes)
 
-    def tell(self, *jobs: SlurmJob) -> dict[str, str]:
-        return self.session.take(self.snapshot(*jobs)).attempts
+    def tell(self, *jobs: SlurmJob, nodes: tuple[SlurmNode, ...] = ()) -> dict[str, str]:
+        return self.session.take(self.snapshot(*jobs, nodes=nodes)).attempts
 
     def session_step(self) -> int:
         return self.session.step()
@@ -146,10 +146,11 @@ class Live:
         assert found is not None
         return found
 
-    def replayed(self) -> list[object]:
+    def replayed(self, scope: Scope = Scope.ATTEMPT) -> list[object]:
         """The lake judged anew, in the form that is compared."""
         self.session.flush()
-        advice = replay(self.path / "lake", self.options, analyzer())
+        every = replay(self.path / "lake", self.options, analyzer())
+        advice = [one for one in every if one.scope is scope]
         return [
             comparable(one) for one in sorted(advice, key=lambda one: (one.attempt, one.generation))
         ]

@@ -1,4 +1,4 @@
-"""`relume report`: what a lake says of many attempts together."""
+"""`relume report`: what a lake says of many attempts, and of nodes, together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from relume.serve.unknownfailures import UnknownFailures
 
 app = typer.Typer(
-    help="Reports over a lake: goodput, unknown failures.",
+    help="Reports over a lake: goodput, unknown failures, faulty nodes.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -87,6 +87,43 @@ def unknown(
             typer.echo(line)
     if save is not None:
         _save(found, save)
+
+
+@app.command("nodes")
+def nodes(
+    *,
+    lake: LakeOption,
+    since: SinceOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    rules: RulesOption = None,
+) -> None:
+    """List the nodes with faults of their own, and which of them to keep from jobs.
+
+    A fault is a failure of hardware or network that a line of a kernel or of slurmctld shows, or a
+    node that Slurm or a health check took out; what a job writes accuses no node. Each node with
+    its faults, how much more often it fails than the others, what is advised and why. Changes
+    nothing. Exit code 0; 2: the lake can't be used.
+    """
+    from relume.cli.rows import write_text
+    from relume.config import load_config
+    from relume.serve.backtest.run import Judging
+    from relume.serve.faultynodes import node_events, node_report
+    from relume.serve.reports.nodes import COLUMNS, node_record, rows_of, summary
+    from relume.serve.scan.run import scan_recorded
+    from relume.serve.scan.window import Window
+
+    window = Window(since=None if since is None else _ago(since))
+    judging = Judging.of(load_config(config).settings, rules or [], lake=lake)
+    with judging_progress() as advance:
+        scanned = scan_recorded(lake, window, judging, advance=advance).attempts
+    settings = judging.settings.quarantine
+    found = node_report(scanned, node_events(lake, window.since), settings)
+    if as_json:
+        print_json(node_record(found, settings))
+        return
+    write_text(COLUMNS, rows_of(found))
+    say(summary(found))
 
 
 def _ago(span: str) -> int:

@@ -67,6 +67,8 @@ class SlurmJob:
         0 for a held job.
     num_nodes
         How many nodes it has, or asks for.
+    deadline
+        ``--deadline``: when it has to be over, whatever its limit; null without one.
     """
 
     job_id: str
@@ -94,6 +96,7 @@ class SlurmJob:
     requeue: bool | None
     priority: int | None
     num_nodes: int | None
+    deadline: int | None = None
 
     @property
     def held(self) -> bool:

@@ -89,6 +89,7 @@ class _Row(msgspec.Struct):
     requeue: bool | None = None
     priority: Any = None
     node_count: Any = None
+    deadline: Any = None
 
 
 class _Document(msgspec.Struct):
@@ -187,6 +188,7 @@ def _job(row: _Row, asked_at: int) -> SlurmJob:
         requeue=row.requeue,
         priority=_number(row.priority),
         num_nodes=_number(row.node_count),
+        deadline=_time(row.deadline),
     )
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom, poisson
 
 from relume.errors import InputError
+from relume.models.lemons.evidence import HARDWARE_GRADE
 from relume.models.lemons.score import (
-    HARDWARE_GRADE,
     PUBLIC_SIZE,
     Blame,
     chance_of,

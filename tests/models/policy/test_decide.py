@@ -14,7 +14,7 @@ from relume.models.policy.fingerprint import fingerprint
 from relume.models.policy.guards import counted_tries
 from relume.models.policy.policy import Policy
 from relume.models.policy.record import to_advice
-from relume.models.policy.view import JobWishes, PastAttempt
+from relume.models.policy.view import JobWishes, PastAttempt, Surroundings
 from relume.verdict import Domain, Kind, Retry
 
 POLICY = Policy()
@@ -118,8 +118,15 @@ def test_no_tries_left_stops() -> None:
     [
         ({"run_nodes": ("n1", "n3")}, "foreign_node"),
         ({"required_nodes": ("n2",)}, "required_node"),
-        ({"placeable_nodes": 3, "needed_nodes": 3}, "placement"),
-        ({"placeable_nodes": 4, "needed_nodes": 3, "excluded_by_user": ("n4",)}, "placement"),
+        ({"around": Surroundings(placeable_nodes=3), "needed_nodes": 3}, "placement"),
+        (
+            {
+                "around": Surroundings(placeable_nodes=4),
+                "needed_nodes": 3,
+                "excluded_by_user": ("n4",),
+            },
+            "placement",
+        ),
     ],
 )
 def test_an_exclusion_that_cannot_be_met_becomes_a_plain_restart(

@@ -20,7 +20,7 @@ from relume.slurm.job import SlurmJob
 FIRST = f"{T0 // SECOND}.0"
 EVERY = 4
 """One in so many moments is tried (all of them were, when this was written)."""
-MOMENTS = 114
+MOMENTS = 122
 """More than there are in the story."""
 
 
@@ -53,7 +53,7 @@ class Fuse:
 def burning(fuse: Fuse) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fuse.wrapped(os.fsync))
-        for name in ("put_advice", "put_attempt", "put_attempts", "put_milestone"):
+        for name in ("put_advice", "put_attempt", "put_attempts", "put_fleet", "put_milestone"):
             patch.setattr(Ledger, name, fuse.wrapped(getattr(Ledger, name)))
         yield
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controlling import NOW, SECOND, T0, T1, make_held, make_job
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.jobs import ClusterJobs, Taken
@@ -43,6 +45,22 @@ def test_a_requeue_ends_the_attempt_with_its_own_exit_code_and_nodes() -> None:
     ended, waiting = taken.records
     assert (ended.exit_code, ended.nodes, ended.end_time) == (9, ("node1", "node2"), T1)
     assert (waiting.attempt, waiting.exit_code) == (NEXT, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "job_requeued_in_held_state"),
+        ({"reason": "JobHeldAdmin"}, "JobHeldAdmin"),
+        ({"state": "SPECIAL_EXIT", "reason": "JobHeldUser"}, "SPECIAL_EXIT"),
+    ],
+)
+def test_who_holds_a_requeued_job_is_told(changes: dict[str, str], reason: str) -> None:
+    """RequeueExitHold says JobHeldUser as well: its state tells it from a user's own hold."""
+    cluster = jobs()
+    take(cluster, make_job())
+    (event,) = take(cluster, make_held(**changes)).events
+    assert event.reason == reason
 
 
 def test_while_completing_the_nodes_are_kept() -> None:

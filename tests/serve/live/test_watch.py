@@ -57,7 +57,8 @@ class Story:
     def pass_time(self, seconds: int) -> None:
         for _ in range(seconds):
             self.now += MICROSECONDS
-            advice = self.watch.advance(self.now)
+            self.watch.look(self.now)
+            advice = self.watch.decide(self.now)
             if advice is not None:
                 self.advice.append(advice)
 
