@@ -38,7 +38,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     nobody knows the cause, its `unrecognised` lines. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
     `skipped` counts what was left out of the others. `windows` are what its pace says for a
-    judgement across jobs.
+    judgement across jobs; results of before it was kept have none.
     """
 
     attempt: str
@@ -55,7 +55,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     logs: int
     missing: list[str]
     skipped: dict[str, int]
-    windows: list[Window]
+    windows: list[Window] = []
 
 
 class UnitResult(msgspec.Struct, frozen=True):
