@@ -49,7 +49,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     is what its failure led to be advised about a node, or about the cluster. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
     `skipped` counts what was left out of the others. `windows` are what its pace says for a
-    judgement across jobs.
+    judgement across jobs; results of before it was kept have none.
     """
 
     attempt: str
