@@ -155,6 +155,7 @@ class AttemptWatch:
         )
         self._started_at: int | None = None
         self._first_step_at: int | None = None
+        self.last_step_at = 0
         self._seen_steps = 0
         self._first_sign: int | None = None
         self._steps_at_sign = 0
@@ -187,6 +188,7 @@ class AttemptWatch:
         self._silence.note_lines(self._analysis.progress, steps, event_time)
         if steps:
             self._first_step_at = self._first_step_at or event_time
+            self.last_step_at = event_time
             self._measured.note_progress(event_time)
         self._pace.note_lines(event_time)
         if not steps and parser.stream in JOB_STREAMS:
@@ -359,11 +361,6 @@ class AttemptWatch:
         if self._started_at is None or not known or self._started_at < began:
             return None
         return (self._started_at - began) / MICROSECONDS
-
-    @property
-    def has_stepped(self) -> bool:
-        """Whether it made a step since it started."""
-        return self._first_step_at is not None
 
     @property
     def restart_seconds(self) -> float | None:
