@@ -127,8 +127,8 @@ class Breaker:
     Calm it is when within `Policy.breaker_seconds` nobody was silent, and so few failed that twice
     as many would be no incident, and no node of it is out of service by Slurm's word any more (at
     most `Policy.hold_seconds` are waited for that). Then one of those that are held may start
-    again, as a probe. Over it is when the probe makes a step, or a silent member goes on and no other is
-    silent; also when a probe was let go, and nobody saw it start or fail for as long again.
+    again, as a probe. Over it is when the probe makes a step, or a silent member goes on and no
+    other is silent; also when a probe was let go, and nobody saw it start or fail for as long.
     """
 
     incident: Incident | None = None
