@@ -170,6 +170,22 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.formulas",
     ),
     Bench(
+        "goodput",
+        "buckets of GPU time of recorded runs, of a recorded cluster of which only the scheduler's "
+        "times are known, and of simulated ones: they add up, and nothing is counted twice",
+        "folder with mlperf-training-v2.1/, bigscience/, m4-logs/, failure-cases/ and alibaba-gpu/",
+        "relume.benchmarks.goodput",
+        has_quick=True,
+    ),
+    Bench(
+        "replay",
+        "events that a backtest judges per CPU-second: lines as jobs print them, hundreds of lines "
+        "a second, and metrics",
+        "none (takes some minutes)",
+        "relume.benchmarks.replay",
+        has_quick=True,
+    ),
+    Bench(
         "lemons",
         "nodes held by their faults, walking forward through a recorded year of faults: refaults, "
         "faults avoided, node-days held; beside naive rules",

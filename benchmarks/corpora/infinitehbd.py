@@ -32,13 +32,14 @@ _TESTED = "Stress Test Failure"
 class Fault:
     """One fault: microseconds from the start of the trace to when it began and was repaired.
 
-    `desk_domain` is what the repair desk found out.
+    `desk_domain` is what the repair desk found out, `kind` what it called it.
     """
 
     node: str
     start: int
     end: int
     desk_domain: Domain
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,15 @@ def _paired(rows: list[dict[str, Any]], last: int) -> list[Fault]:
     faults = []
     for row in sorted(rows, key=lambda row: (row["event_time"], row["event_type"])):
         at, kind = round(row["event_time"] * DAY_MICROS), row["fault_type"]
-        same = begun[row["node_id"], f"{kind['Level']}/{kind['Class']}/{kind['Desc']}"]
+        name = f"{kind['Level']}/{kind['Class']}/{kind['Desc']}"
+        same = begun[row["node_id"], name]
         if row["event_type"] == "fault_start":
             same.append((at, _domain(kind)))
         elif same:
             start, domain = same.pop(0)
-            faults.append(Fault(row["node_id"], start, at, domain))
-    for (node, _), left in begun.items():
-        faults += [Fault(node, start, last, domain) for start, domain in left]
+            faults.append(Fault(row["node_id"], start, at, domain, name))
+    for (node, name), left in begun.items():
+        faults += [Fault(node, start, last, domain, name) for start, domain in left]
     return sorted(faults, key=lambda fault: (fault.start, fault.node, fault.end))
 
 

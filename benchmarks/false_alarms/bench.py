@@ -53,6 +53,7 @@ def run(_data: Path | None = None, *, quick: bool = False) -> BenchResult:
             "known": "later days, each an attempt that knows those before it",
             "high": "upper end of the one-sided 95 % interval",
             "straggler": f"new jobs at {BAR_PACE_SECONDS:g} s a step, and at any pace",
+            "with_metrics": "the same days, with the metrics of two nodes as a second signal",
             "slow_filesystem": f"every pause takes {SLOW_RATIO:g} times as long; no bar",
         },
     )
@@ -66,6 +67,10 @@ def _hangs(job_days: int, settings: HangSettings) -> tuple[dict[str, Measure], d
         for name, said in (("new", new), ("known", known)):
             bars[f"hang_{name}_{regime}"] = Bar("<=", MOST_FALSE)
             measures |= _said(f"hang_{name}_{regime}", said)
+        new, known = quiet(regime, job_days, settings, with_metrics=True)
+        for name, said in (("new", new), ("known", known)):
+            bars[f"with_metrics_{name}_{regime}"] = Bar("<=", MOST_FALSE)
+            measures |= _said(f"with_metrics_{name}_{regime}", said)
     new, known = quiet(Regime.INDEPENDENT, job_days, settings, pause_ratio=SLOW_RATIO)
     measures |= _said("hang_new_slow_filesystem", new)
     measures |= _said("hang_known_slow_filesystem", known)

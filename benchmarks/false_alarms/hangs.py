@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+from relume.benchmarks.false_alarms.metered import Metered
 from relume.benchmarks.false_alarms.plans import JobPlan, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
 from relume.benchmarks.false_alarms.silences import detector_of, left_by, watch
@@ -47,14 +49,23 @@ class Said:
 
 
 def quiet(
-    regime: Regime, job_days: int, settings: HangSettings, *, pause_ratio: float = 1.0
+    regime: Regime,
+    job_days: int,
+    settings: HangSettings,
+    *,
+    pause_ratio: float = 1.0,
+    with_metrics: bool = False,
 ) -> tuple[Said, Said]:
-    """Return what is said of so many first days of jobs, and of so many later ones."""
+    """Return what is said of so many first days of jobs, and of so many later ones.
+
+    With metrics, their nodes are measured, too: what is heard of them counts as a second signal.
+    """
     new, known = Said(), Said()
     for number in range(job_days):
         plan = job_plan(number, pause_ratio=pause_ratio)
         days = 1 + DAYS_KNOWN * (number < job_days // DAYS_KNOWN)
-        for day, levels in enumerate(_levels(plan, regime, days, settings)):
+        told = _levels(plan, regime, days, settings, with_metrics=with_metrics)
+        for day, levels in enumerate(told):
             said = known if day else new
             said.job_days += 1
             said.levels.update(levels)
@@ -62,11 +73,14 @@ def quiet(
 
 
 def _levels(
-    plan: JobPlan, regime: Regime, days: int, settings: HangSettings
+    plan: JobPlan, regime: Regime, days: int, settings: HangSettings, *, with_metrics: bool
 ) -> Iterator[list[Level]]:
     left: list[AttemptGaps] = []
     for number in range(days):
         day: QuietDay = quiet_day(plan, regime, number)
         detector = detector_of(settings, left)
-        yield [found.level for found in watch(detector, day, number * _DAY)]
-        left.append(left_by(detector, day, number * _DAY))
+        begin = number * _DAY
+        metrics = Metered(day, begin) if with_metrics else None
+        listen = None if metrics is None else partial(metrics.silence, detector)
+        yield [found.level for found in watch(detector, day, begin, listen=listen)]
+        left.append(left_by(detector, day, begin))

@@ -6,9 +6,9 @@ A service polls at every whole second, so lines of one second come together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from relume.benchmarks.false_alarms.plans import Pause
 from relume.benchmarks.false_alarms.quiet import QuietDay
 from relume.models.family.attempt import AttemptGaps
 from relume.models.family.prior import Family
-from relume.models.hang.detector import HangDetection, HangDetector
+from relume.models.hang.detector import HangDetection, HangDetector, Level
 from relume.models.hang.known import MICROSECONDS, Known
 from relume.models.hang.settings import HangSettings
 
@@ -44,6 +44,20 @@ class Silences(Protocol):
         """Return a time before which nothing is found."""
 
 
+class Hears(Protocol):
+    """What else is heard in one silence."""
+
+    @property
+    def next_second(self) -> float:
+        """When something new comes."""
+
+    def tell(self, second: int) -> None:
+        """Tell the detector what is known by then."""
+
+
+Listen: TypeAlias = Callable[[int, int], Hears]
+
+
 @dataclass(frozen=True, slots=True)
 class Polls:
     """The progress lines of a day as a service sees them, arrays of one length.
@@ -68,11 +82,17 @@ def polls_of(day: QuietDay) -> Polls:
 
 
 def watch(
-    detector: Silences, day: QuietDay, begin: int = 0, *, then_silent: float = 0.0
+    detector: Silences,
+    day: QuietDay,
+    begin: int = 0,
+    *,
+    then_silent: float = 0.0,
+    listen: Listen | None = None,
 ) -> Iterator[HangDetection]:
     """Yield what a detector says of a day that begins at `begin` (UTC microseconds).
 
-    After its last line nothing comes for `then_silent` seconds.
+    After its last line nothing comes for `then_silent` seconds. `listen` gives what else is heard
+    in a silence between two seconds of the day; null for nothing.
     """
     detector.start(begin)
     polls = polls_of(day)
@@ -80,23 +100,36 @@ def watch(
     columns = (polls.seconds, polls.lines, polls.last, polls.phases)
     for second, lines, last, phase in zip(*(one.tolist() for one in columns), strict=True):
         if second - before > _SHORT:
-            yield from _silence(detector, begin, before, second)
+            heard = listen(before, second) if listen is not None and before else None
+            yield from _silence(detector, begin, before, second, heard)
         detector.progress(begin + second * MICROSECONDS, lines, last)
         if phase:
             detector.enter(Pause(phase).name.lower())
         before = second
     if then_silent:
-        yield from _silence(detector, begin, before, before + math.ceil(then_silent))
+        end = before + math.ceil(then_silent)
+        heard = listen(before, end) if listen is not None else None
+        yield from _silence(detector, begin, before, end, heard)
 
 
-def _silence(detector: Silences, begin: int, since: int, until: int) -> Iterator[HangDetection]:
+def _silence(
+    detector: Silences, begin: int, since: int, until: int, heard: Hears | None = None
+) -> Iterator[HangDetection]:
     """Yield what is found at the ticks of a silence: those that may find something are enough."""
-    second = since
-    while (due := detector.next_change()) is not None:
-        second = max(second + 1, -((begin - due) // MICROSECONDS))
+    second, level = since, None
+    while level is not Level.ACTIONABLE:
+        due = detector.next_change()
+        after = math.inf if due is None else -((begin - due) // MICROSECONDS)
+        if heard is not None and level is not None:
+            after = min(after, heard.next_second)
+        second = max(second + 1, int(min(after, until + 1)))
         if second > until:
             return
-        yield from detector.advance(begin + second * MICROSECONDS)
+        if heard is not None:
+            heard.tell(second)
+        for found in detector.advance(begin + second * MICROSECONDS):
+            level = found.level
+            yield found
 
 
 def detector_of(settings: HangSettings, left: Sequence[AttemptGaps] = ()) -> HangDetector:

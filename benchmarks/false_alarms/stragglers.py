@@ -11,8 +11,9 @@ from relume.benchmarks.false_alarms.plans import Pause, job_plan
 from relume.benchmarks.false_alarms.quiet import QuietDay, Regime, quiet_day
 from relume.benchmarks.measures import rate
 from relume.benchmarks.result import Measure
+from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.stream import Level, PaceStream
+from relume.models.straggler.stream import PaceStream
 
 BAR_PACE_SECONDS = 5.0
 """The pace at which delays have their bars."""

@@ -40,6 +40,8 @@ class Found:
         When another source began to see it; null for none.
     early
         Whether it was called hung before it was.
+    trained_seconds
+        From its first steps to the last ones.
     """
 
     gap_seconds: float
@@ -48,6 +50,7 @@ class Found:
     acted: float | None
     sign_seconds: float | None = None
     early: bool = False
+    trained_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,10 @@ class Injections:
             self._found(replace(one, sign_seconds=draws.uniform(*SIGN_SECONDS)))
             for one in self._cut(self.runs, cuts)
         ]
+
+    def with_metrics(self, cuts: int) -> list[Found]:
+        """Return what is said of the same hangs as `cold` where the nodes are measured, too."""
+        return [self._found(replace(one, has_metrics=True)) for one in self._cut(self.runs, cuts)]
 
     def startups(self) -> list[Found]:
         """Return what is said of attempts that never come to a first step, after others that did.
@@ -155,6 +162,7 @@ class Injections:
             acted=_first(played.acted, onset),
             sign_seconds=one.sign_seconds,
             early=any(second <= onset for second in played.acted),
+            trained_seconds=0 if one.cut == -1 else onset - one.seconds_of(0),
         )
 
     def _played(self, one: Play, before: Sequence[Play] = ()) -> Played:

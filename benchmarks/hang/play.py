@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
+
+import numpy as np
 
 from relume.advice import Advice, Operation
+from relume.benchmarks.false_alarms.nodes import (
+    NODES,
+    SCRAPE_SECONDS,
+    USUAL_SCRAPES,
+    Doing,
+    Exporters,
+    Traits,
+)
 from relume.benchmarks.hang.recordings import Run
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Sample, SchedulerEvent, SourceStatus
@@ -23,8 +35,6 @@ from relume.serve.offline import Analyzer
 from relume.verdict import Health, Kind
 
 CLUSTER, USER = "recorded", "somebody"
-SCRAPE_SECONDS = 15.0
-"""From one look of another source to the next."""
 _BEGIN = 1_700_000_000
 _APART = 90 * 86_400
 """Seconds from the start of one attempt of a family to that of the next."""
@@ -52,6 +62,8 @@ class Play:
         From the cut on, when another source begins to see that nothing works; null for never.
     breaks_pipe
         Whether it is the log that can't be read any more after the cut.
+    has_metrics
+        Whether its nodes are measured, from five minutes before the cut on.
     """
 
     run: Run
@@ -61,6 +73,7 @@ class Play:
     pauses: tuple[tuple[int, float], ...] = ()
     sign_seconds: float | None = None
     breaks_pipe: bool = False
+    has_metrics: bool = False
 
     def gaps(self) -> list[int]:
         """Return the seconds from steps to the next ones before the cut, as a service sees them."""
@@ -131,7 +144,7 @@ def play(
     suspected, acted, left = [], [], None
     for landing in ticked(_landings(one, name, begin), judge, CLUSTER):
         watch = judge.watches.get(name)
-        if isinstance(landing, Sample) and watch is not None:
+        if isinstance(landing, Sample) and landing.metric == _SIGN and watch is not None:
             watch.note_sign(_sign(one, begin, landing))
         for advice in judge.take(landing):
             second = advice.created_at // MICROSECONDS_PER_SECOND - begin
@@ -151,8 +164,32 @@ def _acts(advice: Advice) -> bool:
 
 def _landings(one: Play, name: str, begin: int) -> Iterator[tuple[int, Landing]]:
     """Yield what lands of an attempt, in the order of time."""
+    landings = _without_metrics(one, name, begin)
+    if not one.has_metrics:
+        return landings
+    return heapq.merge(landings, _metrics(one, begin), key=itemgetter(0))
+
+
+def _metrics(one: Play, begin: int) -> Iterator[tuple[int, Landing]]:
+    """Yield what is measured of an attempt that trains up to the cut, and stands still then."""
+    draws = np.random.default_rng([*f"{one.run.name}/{one.speed}/{one.cut}".encode()])
+    first = max(one.seconds_of(0), one.onset - USUAL_SCRAPES * SCRAPE_SECONDS)
+
+    def doing(second: float) -> Doing:
+        return Doing.TRAIN if second <= one.onset else Doing.HANG
+
     start = begin * MICROSECONDS_PER_SECOND
-    yield start, _event(name, "RUNNING", start, one.run.nodes)
+    exporters = Exporters(Traits.drawn(draws), doing, draws, start)
+    for _, samples in exporters.scrapes(first + draws.uniform(0.0, SCRAPE_SECONDS), one.end - 1):
+        for sample in samples:
+            time = -(-(sample.event_time or 0) // MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND
+            yield time, sample
+
+
+def _without_metrics(one: Play, name: str, begin: int) -> Iterator[tuple[int, Landing]]:
+    start = begin * MICROSECONDS_PER_SECOND
+    nodes = NODES if one.has_metrics else ()
+    yield start, _event(name, "RUNNING", start, one.run.nodes, nodes)
     for second, batch in one.blocks():
         time = start + second * MICROSECONDS_PER_SECOND
         yield time, replace(batch, attempt=name, observed_at=time)
@@ -170,7 +207,7 @@ def _signs(onset: int, end: int, after: float) -> Iterator[tuple[int, Landing]]:
     while time < end:
         whole = -(-time // MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND
         yield whole, Sample(source=_SIGN, metric=_SIGN, value=1.0, event_time=whole)
-        time += int(SCRAPE_SECONDS * MICROSECONDS_PER_SECOND)
+        time += SCRAPE_SECONDS * MICROSECONDS_PER_SECOND
 
 
 def _sign(one: Play, begin: int, sample: Sample) -> Sign:
@@ -195,7 +232,9 @@ def _broken(name: str, time: int) -> SourceStatus:
     )
 
 
-def _event(name: str, state: str, time: int, nodes: int) -> SchedulerEvent:
+def _event(
+    name: str, state: str, time: int, count: int, nodes: tuple[str, ...] = ()
+) -> SchedulerEvent:
     return SchedulerEvent(
         source="played",
         cluster=CLUSTER,
@@ -204,6 +243,7 @@ def _event(name: str, state: str, time: int, nodes: int) -> SchedulerEvent:
         attempt=name,
         state=state,
         user=USER,
-        num_nodes=nodes,
+        num_nodes=count,
+        nodes=nodes,
         name="played",
     )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from relume.benchmarks.corpora.infinitehbd import DAY_MICROS, Fault
+from relume.models.lemons.evidence import HARDWARE_GRADE
 from relume.models.lemons.quarantine import Move, Quarantine, QuarantineSettings
+from relume.models.lemons.refault import RefaultModel, RefaultSettings
 from relume.models.lemons.score import Blame, LemonSettings, score_nodes
 from relume.verdict import Domain
 
@@ -102,3 +104,51 @@ class QuarantineRule(Rule):
         changes = self._fleet.returned(fault.node, fault.end)
         held = [Held(one.node, one.at, None) for one in changes if one.move is Move.HOLD]
         return held, [(one.node, one.at) for one in changes if one.move is Move.PAROLE]
+
+
+@dataclass(slots=True)
+class ModelRule(Rule):
+    """Quarantine whose order is that of a model, from the time on at which it knows enough.
+
+    Before that it is `QuarantineRule`. Who may be held at all is the same: what has no known cause
+    is no evidence, neither for the quarantine nor for the model, unless `every_fault` says so.
+    """
+
+    settings: QuarantineSettings
+    nodes: int
+    every_fault: bool
+    model: RefaultModel = field(init=False)
+    _fleet: Quarantine = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with a fleet of which nothing is known."""
+        self._fleet = Quarantine(self.settings, self.nodes)
+        self.model = RefaultModel(RefaultSettings(), self.nodes)
+
+    def fault(self, fault: Fault) -> list[Held]:
+        """Note it: nobody is held before the repair."""
+        if self._counts(fault):
+            self._fleet.fault(fault.node, fault.start, Domain.HARDWARE)
+            self.model.fault(fault.node, fault.start, fault.kind)
+        return []
+
+    def returned(self, fault: Fault) -> tuple[list[Held], list[tuple[str, int]]]:
+        """Hold the node when it comes back, in place of those that are less likely to fail."""
+        at = fault.end
+        over = [(one.node, one.at) for one in self._fleet.advance(at)]
+        self._let_go(over)
+        weight = self.model.returned(fault.node, at, began=fault.start)
+        changes = self._fleet.returned(fault.node, at, weight=weight)
+        given_up = [(one.node, one.at) for one in changes if one.move is Move.PAROLE]
+        self._let_go(given_up)
+        held = [Held(one.node, one.at, None) for one in changes if one.move is Move.HOLD]
+        for one in held:
+            self.model.held(one.node)
+        return held, over + given_up
+
+    def _counts(self, fault: Fault) -> bool:
+        return self.every_fault or fault.desk_domain in HARDWARE_GRADE
+
+    def _let_go(self, over: list[tuple[str, int]]) -> None:
+        for node, at in over:
+            self.model.let_go(node, at)

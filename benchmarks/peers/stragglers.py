@@ -19,8 +19,9 @@ from relume.benchmarks.false_alarms.stragglers import BAR_PACE_SECONDS, readings
 from relume.benchmarks.measures import quantile
 from relume.benchmarks.result import Measure
 from relume.benchmarks.straggler.injected import PACE_SECONDS, Injected, Source, inject
+from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.stream import Level, PaceStream
+from relume.models.straggler.stream import PaceStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from relume.benchmarks.false_alarms.plans import generator
+from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.stream import Level, PaceStream
+from relume.models.straggler.stream import PaceStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

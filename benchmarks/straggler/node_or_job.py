@@ -12,14 +12,8 @@ from relume.benchmarks.false_alarms.plans import SEED
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.measures import share
 from relume.benchmarks.result import Bar, BenchResult, Measure
-from relume.benchmarks.straggler.cases import (
-    AS_PUBLISHED,
-    HALF_NODES,
-    Case,
-    Cause,
-    case,
-    draw_causes,
-)
+from relume.benchmarks.straggler.cases import Case, case
+from relume.benchmarks.straggler.causes import AS_PUBLISHED, HALF_NODES, Cause, draw_causes
 from relume.models.straggler.evidence import Answer, Blame
 from relume.models.straggler.who import who
 

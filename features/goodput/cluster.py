@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from relume.errors import InputError
-from relume.features.goodput.buckets import SECOND, Bucket
+from relume.features.goodput.buckets import SECOND, Bucket, gpu_micros
 
 IDLE = "idle"
 """GPUs in service that nobody asked for."""
@@ -29,6 +29,39 @@ def ettr_speed(spans: pl.DataFrame, run: str) -> float | None:
     whole = _share_of(spans, run, {Bucket.PRODUCTIVE, Bucket.SLOW})
     at_speed = _share_of(spans, run, {Bucket.PRODUCTIVE})
     return at_speed / whole if whole and at_speed is not None else None
+
+
+def by_run(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return `ettr`, `ettr_speed`, `gpu_seconds` and `seconds` of wall clock of every run at once.
+
+    Null where there is nothing to be a share of. The run with the most GPU time comes first.
+    """
+    long = pl.col("end") - pl.col("begin")
+    ahead = pl.col("bucket").is_in([Bucket.PRODUCTIVE, Bucket.SLOW, Bucket.PAUSE])
+    steps = pl.col("bucket").is_in([Bucket.PRODUCTIVE, Bucket.SLOW])
+    at_speed = pl.col("bucket") == Bucket.PRODUCTIVE
+    return (
+        spans.group_by("run")
+        .agg(
+            ahead=long.filter(ahead).sum(),
+            stepped=long.filter(steps).sum(),
+            at_speed=long.filter(at_speed).sum(),
+            whole=long.sum(),
+            gpu_seconds=gpu_micros().sum() / SECOND,
+        )
+        .select(
+            "run",
+            "gpu_seconds",
+            ettr=_ratio("ahead", "whole"),
+            ettr_speed=_ratio("at_speed", "stepped"),
+            seconds=pl.col("whole") / SECOND,
+        )
+        .sort("gpu_seconds", "run", descending=[True, False])
+    )
+
+
+def _ratio(part: str, whole: str) -> pl.Expr:
+    return pl.when(pl.col(whole) > 0).then(pl.col(part) / pl.col(whole))
 
 
 def shares(spans: pl.DataFrame) -> dict[str, float]:
@@ -101,7 +134,9 @@ def _waited(
     left, spent = pl.lit(gpus) - pl.col("held"), {}
     for bucket in _WAITING:
         taken = pl.min_horizontal(left, bucket)
-        spent[bucket] = int(levels.select((taken * pl.col("long")).sum()).item() or 0)
+        spent[bucket] = int(
+            levels.select((taken.cast(pl.Int128) * pl.col("long")).sum()).item() or 0
+        )
         left = left - taken
     return spent
 
@@ -119,8 +154,7 @@ def _most_held(held: pl.DataFrame) -> int:
 
 
 def _micros(spans: pl.DataFrame) -> dict[str, int]:
-    spent = (pl.col("end") - pl.col("begin")) * pl.col("gpus")
-    return dict(spans.group_by("bucket").agg(spent.sum()).rows())
+    return dict(spans.group_by("bucket").agg(gpu_micros().sum()).rows())
 
 
 def _share_of(spans: pl.DataFrame, run: str, buckets: set[Bucket]) -> float | None:

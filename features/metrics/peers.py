@@ -7,14 +7,18 @@ than it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import isfinite
 from statistics import median
-from typing import NamedTuple, TypeVar
 
 from relume.features.metrics.points import Answer, Window, has_bits
+from relume.features.metrics.yardstick import (
+    PeerSettings,
+    Worse,
+    Yardstick,
+    measured,
+    yardstick_of,
+)
 from relume.verdict import Health
 
 CLOCK = "gpu_sm_clock_hertz"
@@ -23,119 +27,10 @@ POWER = "gpu_power_watts"
 METRICS = frozenset({CLOCK, THROTTLE, POWER})
 HARDWARE_THROTTLE = 0x08 | 0x40 | 0x80
 """Bits of NVML's clock event reasons that are a fault: HW slowdown, HW thermal, HW power brake."""
-_TO_SIGMA = 1.4826
-"""A median absolute deviation of normal noise times this is its standard deviation."""
-
 MAX_PEERS = 64
 """Nodes that a node is compared with where very many are looked at."""
 
-Key = TypeVar("Key", bound=Hashable)
 Gpu = tuple[str | None, str]
-
-
-class Worse(StrEnum):
-    """Which side of its peers is the bad one."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-
-
-@dataclass(frozen=True, slots=True)
-class PeerSettings:
-    """When one is worse than its peers.
-
-    Attributes
-    ----------
-    min_peers
-        Fewer than these tell nothing.
-    effect
-        Share of the peers' median that a value must be worse by, however alike they are.
-    spreads
-        And how many of their standard deviations (by median absolute deviation).
-    throttled
-        Share of the time that a hardware throttle reason must stand; and the share of the peers
-        that must not have one, else it isn't this node.
-    min_points
-        Values that a series needs.
-    """
-
-    min_peers: int = 3
-    effect: float = 0.05
-    spreads: float = 6.0
-    throttled: float = 0.5
-    min_points: int = 3
-
-
-class _Yardstick(NamedTuple):
-    """What peers are like: how many, their median, and a spread that outliers don't move."""
-
-    peers: int
-    middle: float
-    spread: float
-
-
-def _yardstick(peers: Iterable[float]) -> _Yardstick:
-    values = [value for value in peers if isfinite(value)]
-    if not values:
-        return _Yardstick(0, 0.0, 0.0)
-    middle = median(values)
-    return _Yardstick(len(values), middle, _TO_SIGMA * median(abs(x - middle) for x in values))
-
-
-def compare(
-    value: float,
-    peers: Iterable[float],
-    *,
-    worse: Worse = Worse.LOWER,
-    settings: PeerSettings | None = None,
-) -> Answer:
-    """Say whether a value is worse than those of its peers, which don't include it.
-
-    Values that are no number don't count.
-
-    Examples
-    --------
-    >>> compare(1.2, [1.98, 1.97, 1.98, 1.96]).health.value
-    'unhealthy'
-    >>> compare(1.95, [1.98, 1.97, 1.98, 1.96]).health.value
-    'healthy'
-    >>> compare(1.2, [1.98]).reason
-    'too few peers: 1 of at least 3'
-    """
-    return _measured(value, _yardstick(peers), worse, settings or PeerSettings())
-
-
-def outliers(
-    values: Mapping[Key, float],
-    *,
-    worse: Worse = Worse.LOWER,
-    settings: PeerSettings | None = None,
-) -> dict[Key, Answer]:
-    """Return what each value is against all of them, as `compare` says it.
-
-    The yardstick is one for all, so that thousands take no longer than sorting them; a value that
-    is part of it moves it little.
-
-    >>> found = outliers({"a": 1.0, "b": 1.01, "c": 0.99, "d": 1.0, "e": 0.6})
-    >>> [key for key, answer in found.items() if answer.health is Health.UNHEALTHY]
-    ['e']
-    """
-    s = settings or PeerSettings()
-    count, middle, spread = _yardstick(values.values())
-    yardstick = _Yardstick(count - 1, middle, spread)
-    return {key: _measured(value, yardstick, worse, s) for key, value in values.items()}
-
-
-def _measured(value: float, yardstick: _Yardstick, worse: Worse, s: PeerSettings) -> Answer:
-    count, middle, spread = yardstick
-    if not isfinite(value):
-        return Answer(Health.UNKNOWN, "no value", {})
-    if count < s.min_peers:
-        return Answer(Health.UNKNOWN, f"too few peers: {count} of at least {s.min_peers}", {})
-    distance = middle - value if worse is Worse.LOWER else value - middle
-    is_worse = distance > max(s.effect * abs(middle), s.spreads * spread)
-    health = Health.UNHEALTHY if is_worse else Health.HEALTHY
-    return Answer(health, f"{value:.4g} against {middle:.4g} of {count} peers", {})
 
 
 def against_peers(
@@ -234,7 +129,7 @@ def _against(
     judged = {}
     for name in ("clock", "power"):
         judged[name] = _worst(
-            _measured(value, yardstick, Worse.LOWER, s)
+            measured(value, yardstick, Worse.LOWER, s)
             for value, yardstick in _yardsticks(numbers[name], node, peers)
         )
     judged["throttle"] = _worst(
@@ -249,13 +144,13 @@ def _against(
 
 def _yardsticks(
     numbers: Mapping[Gpu, float], node: str, peers: Collection[str] | None
-) -> Iterator[tuple[float, _Yardstick]]:
+) -> Iterator[tuple[float, Yardstick]]:
     """Yield the number of each GPU of the node with its yardstick, which is mostly one for all."""
     known: list[float] | None = None
-    yardstick = _yardstick(())
+    yardstick = yardstick_of(())
     for number, others in _split(numbers, node, peers):
         if others is not known:
-            known, yardstick = others, _yardstick(others)
+            known, yardstick = others, yardstick_of(others)
         yield number, yardstick
 
 

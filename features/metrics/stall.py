@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from relume.features.metrics.points import Answer, Points, Series, Window
+from relume.features.metrics.points import Answer, Points, Series, Window, is_counter
 from relume.verdict import Health
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class StallSettings:
     ----------
     min_points
         Values after the last progress that a series needs. The first may tell of the time before
-        it, so it doesn't count where there are more.
+        it, so it doesn't count where there are more; that of a counter does, so it never counts
+        beside another one.
     fresh_seconds
         How old the newest value may be.
     idle_power, moving_power
@@ -177,7 +178,9 @@ def _used(window: Window, since: int, now: int, s: StallSettings) -> dict[Series
             continue
         known = [point for point in points if since < point[0] <= now and point[1] == point[1]]
         if len(known) >= s.min_points and known[-1][0] >= fresh:
-            found[series] = known[1:] if len(known) > s.min_points else known
+            # The first rate of a counter always tells of the time before, too.
+            is_mixed = len(known) > s.min_points or (is_counter(series.metric) and len(known) > 1)
+            found[series] = known[1:] if is_mixed else known
     return found
 
 

@@ -129,6 +129,8 @@ def _event(
         user=row.user,
         num_nodes=row.num_nodes,
         name=row.name,
+        gpus=row.gpus,
+        eligible_time=row.eligible,
         partition=row.partition,
     )
 

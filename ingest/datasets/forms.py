@@ -73,6 +73,8 @@ class AttemptForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     nodes: list[str] = []
     num_nodes: int | None = None
     job_name: str | None = None
+    gpus: int | None = None
+    eligible: str | None = None
     start: str | None = None
     end: str | None = None
     state: str | None = None
@@ -93,6 +95,7 @@ _SAME = (
     "user",
     "num_nodes",
     "job_name",
+    "gpus",
     "state",
     "exit_code",
     "signal",
@@ -116,6 +119,7 @@ def entry_of(form: AttemptForm) -> AttemptEntry:
     return AttemptEntry(
         **{name: getattr(form, name) for name in _SAME},
         nodes=_names(form.nodes),
+        eligible=_time(form.eligible),
         start=_time(form.start),
         end=_time(form.end),
         files=tuple(map(file_of, form.files)),
@@ -135,6 +139,7 @@ def form_of_entry(entry: AttemptEntry) -> AttemptForm:
     return AttemptForm(
         **{name: getattr(entry, name) for name in _SAME},
         nodes=_hostlist(entry.nodes),
+        eligible=_text(entry.eligible),
         start=_text(entry.start),
         end=_text(entry.end),
         files=list(map(form_of_file, entry.files)),

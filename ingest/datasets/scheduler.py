@@ -41,6 +41,8 @@ def scheduler_event(
         user=entry.user,
         num_nodes=entry.size,
         name=entry.job_name,
+        gpus=entry.gpus,
+        eligible_time=entry.eligible,
     )
 
 

@@ -33,9 +33,9 @@ def _with_name(table: pa.Table) -> pa.Table:
     return with_columns(table, SchedulerEvent, "name")
 
 
-def _with_partition(table: pa.Table) -> pa.Table:
-    """Version 4 of SchedulerEvent: where the job runs, and when it has to be over."""
-    return with_columns(table, SchedulerEvent, "partition", "deadline")
+def _with_gpus(table: pa.Table) -> pa.Table:
+    """Version 4 of SchedulerEvent: its GPUs, where and since when it could run, until when."""
+    return with_columns(table, SchedulerEvent, "gpus", "eligible_time", "partition", "deadline")
 
 
 def _with_partitions(table: pa.Table) -> pa.Table:
@@ -52,7 +52,7 @@ MIGRATIONS: Mapping[tuple[type[Event], int], Migration] = MappingProxyType(
     {
         (SchedulerEvent, 1): _with_limits,
         (SchedulerEvent, 2): _with_name,
-        (SchedulerEvent, 3): _with_partition,
+        (SchedulerEvent, 3): _with_gpus,
         (NodeEvent, 1): _with_partitions,
         (Sample, 1): _with_device,
     }

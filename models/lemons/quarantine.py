@@ -72,14 +72,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Since when a node is held, and for how many faults."""
+    """Since when a node is held, and what counts against it."""
 
     since: int
-    faults: int
+    weight: float
 
     def risk(self, at: int) -> float:
         """Return how likely it fails again, up to a factor: it falls with the time."""
-        return self.faults / ((at - self.since) / DAY + 1)
+        return self.weight / ((at - self.since) / DAY + 1)
 
 
 class Quarantine:
@@ -136,13 +136,16 @@ class Quarantine:
         if domain in HARDWARE_GRADE:
             insort(self._faults.setdefault(node, []), at)
 
-    def returned(self, node: str, at: int) -> list[Change]:
-        """Decide on a node that is fit for jobs again, and on those that give way to it."""
+    def returned(self, node: str, at: int, *, weight: float | None = None) -> list[Change]:
+        """Decide on a node that is fit for jobs again, and on those that give way to it.
+
+        `weight` says how risky it is against others; null weighs it by its faults.
+        """
         changes = self.advance(at)
         faults = self._faults_of(node, at)
         if node in self._held or faults < self.settings.min_faults:
             return changes
-        hold = Hold(at, faults)
+        hold = Hold(at, faults if weight is None else weight)
         if len(self._held) >= self.places:
             if not self._held or self._least(at)[0] >= hold.risk(at):
                 why = f"{counted(faults, 'fault')}; all {self.places} places are taken"

@@ -9,6 +9,7 @@ in the block" and "found in the line" mean the same in every engine.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def tokens(expression: str) -> Iterator[Token]:
         yield Token(found.lastgroup or "other", found.group())
 
 
+@lru_cache(maxsize=8192)  # a rule's pattern is checked when it is read, and compiled afterwards
 def one_line(pattern: str) -> str:
     r"""Return `pattern` in the form that the engines compile: it can never match across lines.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from relume.features.metrics.edges import LINK_COUNTERS
-from relume.features.metrics.peers import THROTTLE, Worse, all_against_peers, outliers
+from relume.features.metrics.peers import THROTTLE, all_against_peers
 from relume.features.metrics.points import has_bits
+from relume.features.metrics.yardstick import Worse, outliers
 from relume.models.straggler.evidence import Condition
 from relume.verdict import Health
 

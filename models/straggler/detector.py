@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from relume.errors import InputError
+from relume.models.straggler.levels import Change, Level
 from relume.models.straggler.regimes import Regimes
 from relume.models.straggler.steps import Printer, StepTime
-from relume.models.straggler.stream import RECENT, Change, Level, PaceStream
+from relume.models.straggler.stream import RECENT, PaceStream
+from relume.models.straggler.windows import Windows
 
 if TYPE_CHECKING:
     from relume.models.straggler.settings import StragglerSettings
@@ -102,6 +104,7 @@ class _Saved(msgspec.Struct):
     regimes: Regimes
     streams: list[tuple[str, bytes, list[StepTime], _Waits]]
     slowdown: Slowdown | None
+    windows: Windows
 
 
 class StragglerDetector:
@@ -113,6 +116,13 @@ class StragglerDetector:
         Thresholds.
     attempt
         Whose steps: it chooses the draws of the guaranteed mode.
+
+    Attributes
+    ----------
+    slowdown
+        What is slow at present; null for nothing.
+    windows
+        What speaks for slowdowns, for a judgement across jobs; of steps without a clock nothing.
 
     Examples
     --------
@@ -130,6 +140,7 @@ class StragglerDetector:
     def __init__(self, settings: StragglerSettings, attempt: str) -> None:
         self.settings, self.attempt = settings, attempt
         self.slowdown: Slowdown | None = None
+        self.windows = Windows()
         self._printers: dict[Printer | str, int] = {}
         self._leader: Printer | str | None = None
         self._trust = -1
@@ -158,7 +169,7 @@ class StragglerDetector:
         if regime is None:
             return []
         followed = self._follow(regime)
-        found = followed.stream.take([step.value], span_seconds=step.span_seconds)
+        found = self._taken(followed.stream, step)
         followed.recent.append(step)
         if followed.stream.level is Level.NONE and step.wait_seconds is not None:
             seconds, steps = followed.waits
@@ -173,7 +184,7 @@ class StragglerDetector:
         ]
         printers = list(self._printers.items())
         known = (printers, self._leader, self._trust, self._others, self._regimes)
-        return msgspec.msgpack.encode(_Saved(*known, streams, self.slowdown))
+        return msgspec.msgpack.encode(_Saved(*known, streams, self.slowdown, self.windows))
 
     def restore(self, saved: bytes) -> None:
         """Go on from what was saved of the same attempt under the same settings.
@@ -195,6 +206,7 @@ class StragglerDetector:
         self._printers, self._streams = dict(known.printers), streams
         self._leader, self._trust, self._others = known.leader, known.trust, known.others
         self._regimes, self.slowdown = known.regimes, known.slowdown
+        self.windows = known.windows
 
     def _is_led_by(self, printer: Printer | str, trust: int) -> bool:
         if printer == self._leader:
@@ -210,8 +222,16 @@ class StragglerDetector:
         self._leader, self._trust, self._others = printer, trust, 0
         self._regimes = Regimes(self.settings.warm_up)
         self._streams.clear()
+        self.windows.close()
         self.slowdown = None
         return True
+
+    def _taken(self, stream: PaceStream, step: StepTime) -> list[Change]:
+        scale, before, alarms = stream.scale, stream.count, stream.alarms
+        found = stream.take([step.value], span_seconds=step.span_seconds)
+        if scale is not None and step.time is not None and stream.count > before:
+            self.windows.take(stream.name, step.time, scale, alarmed=stream.alarms > alarms)
+        return found
 
     def _follow(self, regime: str) -> _Followed:
         followed = self._streams.pop(regime, None)
@@ -219,6 +239,7 @@ class StragglerDetector:
             while len(self._streams) >= MAX_STREAMS:
                 gone = next(iter(self._streams))
                 del self._streams[gone]
+                self.windows.close(gone)
                 if self.slowdown is not None and self.slowdown.regime == gone:
                     self.slowdown = None
             followed = _Followed(PaceStream(self.settings, self.attempt, regime))

@@ -10,8 +10,7 @@ import json
 import math
 from array import array
 from collections import deque
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +18,18 @@ import numpy as np
 
 from relume.errors import InputError
 from relume.models.baselines.baselines import Baselines
-from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
+from relume.models.baselines.guaranteed import (
+    DAY_SECONDS,
+    EDetector,
+    GuaranteedSettings,
+    alpha_of,
+)
 from relume.models.baselines.kernels import CUSUM
 from relume.models.baselines.packing import packed, unpacked
 from relume.models.baselines.series import BLOCK
+from relume.models.straggler.levels import Change, Level
 from relume.models.straggler.settings import StragglerSettings
+from relume.models.straggler.windows import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -37,37 +43,8 @@ SHIFTS: Final = (0, 2)
 of one row of blocks up to seven steps pass until then, of two shifted ones five."""
 UNKNOWN_SPAN_SECONDS: Final = 1.0
 """How far readings are taken to lie apart when nothing tells: few are, so the budget is kept."""
-
-
-class Level(IntEnum):
-    """How sure it is."""
-
-    NONE = 0
-    SUSPICION = 1
-    """The fast mode says so: observe."""
-    ACTIONABLE = 2
-    """The guaranteed mode says so, within the budget of false alarms."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A level that a stream reached, or (`Level.NONE`) a slowdown that is over.
-
-    Attributes
-    ----------
-    place
-        Index among the values of this call that showed it.
-    back
-        How many readings before that one the slowdown began, by the best estimate.
-    usual, ratio
-        What a step took before, and how many times as long it takes since; both 0 when it is over.
-    """
-
-    place: int
-    level: Level
-    back: int = 0
-    usual: float = 0.0
-    ratio: float = 0.0
+_LEAST_SPAN_SECONDS: Final = 1e-6
+"""Readings closer together are nobody's steps."""
 
 
 class PaceStream:
@@ -79,6 +56,11 @@ class PaceStream:
         Thresholds.
     attempt, name
         Whose stream it is: they choose the draws.
+
+    Attributes
+    ----------
+    alarms
+        Alarms of the guaranteed mode so far, those that only confirm a slowdown too.
 
     Examples
     --------
@@ -95,6 +77,7 @@ class PaceStream:
     def __init__(self, settings: StragglerSettings, attempt: str, name: str) -> None:
         self.settings, self.attempt, self.name = settings, attempt, name
         self.level = Level.NONE
+        self.alarms = 0
         self._held = array("d")
         self._span = 0.0
         self._guaranteed: EDetector | None = None
@@ -126,6 +109,14 @@ class PaceStream:
     def is_guaranteed(self) -> bool:
         """Whether the guaranteed mode is calibrated."""
         return self._guaranteed is not None
+
+    @property
+    def scale(self) -> Scale | None:
+        """What its alarms weigh across jobs; null before the guaranteed mode is calibrated."""
+        if self._guaranteed is None:
+            return None
+        seconds = max(_LEAST_SPAN_SECONDS, self._span / self.settings.calibration)
+        return Scale(self._guaranteed.settings.alpha, max(1, round(DAY_SECONDS / seconds)))
 
     @property
     def usual(self) -> float | None:
@@ -198,6 +189,7 @@ class PaceStream:
                 self._calibrate()
         if self._guaranteed is not None and begin < len(values):
             places = self._guaranteed.take(values[begin:]) + begin
+            self.alarms += len(places)
             alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
         return alarms
 
@@ -246,6 +238,7 @@ class PaceStream:
         """Return everything that is known, for `restore`."""
         plain = {
             "level": int(self.level),
+            "alarms": self.alarms,
             "held": self._held.tolist(),
             "span": self._span,
             "taken": self._taken,
@@ -272,6 +265,7 @@ class PaceStream:
         try:
             plain = json.loads(parts["plain"].tobytes())
             level, taken = Level(plain["level"]), int(plain["taken"])
+            alarms = int(plain["alarms"])
             held, span = array("d", plain["held"]), float(plain["span"])
             recent = deque(map(float, plain["recent"]), maxlen=RECENT)
             since_alarm = int(plain["since_alarm"])
@@ -279,6 +273,7 @@ class PaceStream:
             raise InputError("a stream can't be restored", found=str(error)) from error
         self._fast = Baselines.restore(fast, self.settings.fast())
         self.level, self._taken, self._held, self._span = level, taken, held, span
+        self.alarms = alarms
         self._recent, self._since_alarm, self._guaranteed = recent, since_alarm, None
         if guaranteed:
             self._guaranteed = self._new_detector()

@@ -8,7 +8,7 @@ from statistics import median
 
 from relume.models.scoring.attempt import SECOND, ScoredAttempt, ScoreSettings
 from relume.models.scoring.exposure import exposure_of
-from relume.models.scoring.intervals import Rate
+from relume.models.scoring.intervals import NO_EVENT, Proportion, Rate
 from relume.models.scoring.matching import match
 from relume.verdict import Kind
 
@@ -38,6 +38,21 @@ class Tally:
     def rate(self) -> Rate:
         """False alarms a job-day."""
         return Rate(self.false_alarms, self.quiet_days)
+
+    @property
+    def recall(self) -> Proportion:
+        """Share of the incidents that were found."""
+        return Proportion(self.found, self.found + self.missed)
+
+    def tells(self, budget: float) -> bool:
+        """Whether it has enough quiet job-days to show that a budget is kept to.
+
+        Examples
+        --------
+        >>> Tally(0, 299.0).tells(0.01), Tally(2, 300.0).tells(0.01)
+        (False, True)
+        """
+        return self.quiet_days * budget >= NO_EVENT
 
     @property
     def delay(self) -> float | None:
@@ -80,9 +95,9 @@ def tally(attempts: Iterable[ScoredAttempt], kind: Kind) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A value of a setting, what it did, and whether it alarms sooner than the present one."""
+    """A combination of settings, what it did, and whether any alarms sooner than at present."""
 
-    value: float
+    values: tuple[float, ...]
     tally: Tally
     is_eager: bool = False
     is_present: bool = False
@@ -98,15 +113,15 @@ class Trial:
 def best(trials: Sequence[Trial], budget: float) -> Trial:
     """Return the trial that finds most, then soonest, of those that keep to the budget.
 
-    The present value stays unless another is better. Where none keeps to it, the one with the
-    fewest false alarms.
+    The present one stays unless another is better; of equal ones the first stays. Where none keeps
+    to the budget, it is the one with the fewest false alarms.
 
     Examples
     --------
-    >>> slow = Trial(0.01, Tally(0, 400.0, found=3, delays=[300.0]), is_present=True)
-    >>> soon = Trial(0.10, Tally(0, 400.0, found=3, delays=[155.0]), is_eager=True)
-    >>> best([slow, soon], 0.01).value, best([slow, soon], 0.001).value
-    (0.1, 0.01)
+    >>> slow = Trial((0.01,), Tally(0, 400.0, found=3, delays=[300.0]), is_present=True)
+    >>> soon = Trial((0.10,), Tally(0, 400.0, found=3, delays=[155.0]), is_eager=True)
+    >>> best([slow, soon], 0.01).values, best([slow, soon], 0.001).values
+    ((0.1,), (0.01,))
     """
     keeping = [one for one in trials if one.keeps(budget)]
     if not keeping:

@@ -107,6 +107,8 @@ def entry_of(attempt: str, told: list[SchedulerEvent]) -> AttemptEntry:
         nodes=tuple(nodes),
         num_nodes=None if nodes else last.num_nodes,
         job_name=last.name,
+        gpus=next((one.gpus for one in reversed(told) if one.gpus is not None), None),
+        eligible=next((one.eligible_time for one in told if one.eligible_time is not None), None),
         start=next(iter(runs), None),
         end=over.event_time if over is not None else _recording_end(runs),
         state=None if state == UNKNOWN_STATE else state,

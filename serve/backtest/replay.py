@@ -9,19 +9,24 @@ from dataclasses import dataclass, field
 from relume.advice import Advice, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
-from relume.ingest.lake.batches import Landing
+from relume.ingest.lake.batches import Landing, LineBatch
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
+from relume.models.straggler.windows import Window
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
+from relume.serve.backtest.steps import StepRecord
 from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.together import Beside
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
-from relume.verdict import Verdict
+from relume.verdict import Kind, Verdict
 
+COMPLETED = "COMPLETED"
+STEPS_TO_REFUTE = 3
+"""New steps after a hang alarm that show that there was no hang (DESIGN 5)."""
 TICK = MICROSECONDS_PER_SECOND
 MAX_TICK = int(BLIND_SECONDS) * TICK
 """Ticks further apart would say that nobody looked."""
@@ -53,7 +58,9 @@ class Replayed:
 
     `wider` is what was advised by its failure about a node, or about the cluster.
     `verdict` is that on everything seen, null for an attempt that was never looked at; steps are
-    null where none were shown.
+    null where none were shown. `windows` are those in which slow steps would have been seen,
+    `steps` has the times of all. `resumed` says when the attempt had shown `STEPS_TO_REFUTE` new
+    steps after an alarm about a hang, by the Advice's id; without an entry it never did.
     """
 
     extent: Extent = field(default_factory=Extent)
@@ -62,11 +69,25 @@ class Replayed:
     verdict: Verdict | None = None
     first_step: int | None = None
     last_step: int | None = None
+    windows: list[Window] = field(default_factory=list)
+    steps: StepRecord = field(default_factory=StepRecord)
+    resumed: dict[str, int] = field(default_factory=dict)
 
     @property
     def decisions(self) -> list[Finding]:
         """The findings that claim something."""
         return [one for one in self.findings if not one.is_suspicion]
+
+    def told(self, state: str | None) -> Verdict | None:
+        """Return the verdict behind the last Advice about a failure, else that on everything.
+
+        A hang is known by the silence while the attempt ran; its whole log only shows that somebody
+        ended it. Whoever ended well (`state` is Slurm's word) got over what was said before.
+        """
+        told = self.decisions[-1].verdict if self.decisions else None
+        if state != COMPLETED and told is not None and told.kind.is_failure:
+            return told
+        return self.verdict
 
     def missing(self, source: AttemptSource) -> tuple[str, ...]:
         """What of the attempt's logs could not be used, and why; known before the replay, or not.
@@ -102,6 +123,7 @@ class Findings:
             analyzer, settings, zone, retired=self._over, teaches=teaches, beside=beside
         )
         self.results: defaultdict[str, Replayed] = defaultdict(Replayed)
+        self._hangs: dict[str, list[tuple[str, int]]] = {}
 
     def take(self, landing: Landing) -> None:
         """Take one landing, in order."""
@@ -113,7 +135,27 @@ class Findings:
                 continue
             watch, result = self.judge.watches.get(advice.attempt), self.results[advice.attempt]
             verdict = result.verdict if watch is None else watch.shown_verdict()
-            result.findings.append(Finding(advice, verdict))
+            finding = Finding(advice, verdict)
+            result.findings.append(finding)
+            if watch is not None and advice.kind is Kind.HANG and not finding.is_suspicion:
+                alarms = self._hangs.setdefault(advice.attempt, [])
+                alarms.append((advice.advice_id, watch.progress.new_steps))
+        if isinstance(landing, LineBatch) and landing.attempt is not None:
+            self._note_steps(landing.attempt, landing.observed_at)
+
+    def _note_steps(self, attempt: str, at: int | None) -> None:
+        """Note the steps in lines that landed `at`, and whether they refute a hang."""
+        watch = self.judge.watches.get(attempt)
+        if watch is None or at is None:
+            return
+        result = self.results[attempt]
+        result.steps.note(watch.progress, at)
+        open_alarms = self._hangs.get(attempt)
+        if not open_alarms:
+            return
+        enough = watch.progress.new_steps - STEPS_TO_REFUTE
+        result.resumed |= {name: at for name, before in open_alarms if before <= enough}
+        self._hangs[attempt] = [one for one in open_alarms if one[1] > enough]
 
     def finish(self) -> dict[str, Replayed]:
         """Return the results, when the recording has ended; some may still be running."""
@@ -127,6 +169,9 @@ class Findings:
         result = self.results[str(watch.attempt)]
         result.verdict = watch.full_verdict()
         result.first_step, result.last_step = watch.steps
+        pace = watch.detectors[1]
+        result.windows = [] if pace is None else pace.windows.all
+        self._hangs.pop(str(watch.attempt), None)
 
 
 def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name

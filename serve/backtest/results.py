@@ -12,32 +12,44 @@ import msgspec
 
 from relume.advice import Advice
 from relume.errors import InputError
+from relume.models.policy.fingerprint import known_fingerprint
+from relume.models.straggler.windows import Window
 from relume.records import verdict_record
 from relume.serve.backtest.replay import Replayed
 from relume.serve.backtest.sources import Unit
+from relume.serve.backtest.steps import StepRow
+from relume.slurm.hostlists import fold
 from relume.verdict import Locator, Verdict
 
-FORMAT = 1
+FORMAT = 2
 ABOUT_FILE = "backtest.json"
 RESULTS_FILE = "results.jsonl"
 
 
 class AdviceResult(msgspec.Struct, frozen=True):
-    """Advice as the ledger would have it, and whom the verdict suspected."""
+    """Advice as the ledger would have it, and whom the verdict suspected.
+
+    `resumed_at` is when the attempt had shown so many steps after an alarm about a hang that there
+    was none (`STEPS_TO_REFUTE`); null if it never did.
+    """
 
     advice: Advice
     nodes: list[str]
     ranks: list[int]
+    resumed_at: int | None = None
 
 
 class AttemptResult(msgspec.Struct, frozen=True):
     """What came of one attempt. Times are UTC microseconds, null without any clock.
 
     `verdict` has kind, cause, domain, rule and confidence of the verdict on everything, and, where
-    nobody knows the cause, its `unrecognised` lines. `wider` is what its failure led to be advised
-    about a node, or about the cluster. `logs`
+    nobody knows the cause, its `unrecognised` lines; `fingerprint` names its failure, null for none
+    and where nobody can tell two such failures apart. `steps` are rows of a time, the step done by
+    then, and the microseconds of it that were no work; `counts_lines` as in `StepRecord`. `wider`
+    is what its failure led to be advised about a node, or about the cluster. `logs`
     counts the logs that were read, `missing` names those that could not be, or not as they are, and
-    `skipped` counts what was left out of the others.
+    `skipped` counts what was left out of the others. `windows` are what its pace says for a
+    judgement across jobs.
     """
 
     attempt: str
@@ -54,6 +66,13 @@ class AttemptResult(msgspec.Struct, frozen=True):
     logs: int
     missing: list[str]
     skipped: dict[str, int]
+    windows: list[Window] = []
+    nodelist: str | None = None
+    gpus: int | None = None
+    eligible: int | None = None
+    fingerprint: str | None = None
+    steps: list[StepRow] = []
+    counts_lines: bool = False
     wider: list[Advice] = []
 
 
@@ -80,6 +99,7 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
     for source in unit.attempts:
         entry, found = source.entry, replayed[source.entry.attempt]
         start, end = found.extent.span
+        told = found.told(entry.state)
         results.append(
             AttemptResult(
                 attempt=entry.attempt,
@@ -89,13 +109,23 @@ def unit_result(unit: Unit, replayed: dict[str, Replayed]) -> UnitResult:
                 end=end,
                 nodes=entry.size,
                 state=entry.state,
-                advice=[_advice(one.advice, one.verdict) for one in found.findings],
+                advice=[
+                    _advice(one.advice, one.verdict, found.resumed.get(one.advice.advice_id))
+                    for one in found.findings
+                ],
                 verdict=_verdict(found.verdict),
                 first_step=found.first_step,
                 last_step=found.last_step,
                 logs=found.extent.logs,
                 missing=list(found.missing(source)),
                 skipped=source.skipped,
+                windows=found.windows,
+                nodelist=_nodelist(entry.nodes),
+                gpus=entry.gpus,
+                eligible=entry.eligible,
+                fingerprint=None if told is None else known_fingerprint(told),
+                steps=found.steps.rows,
+                counts_lines=found.steps.counts_lines,
                 wider=found.wider,
             )
         )
@@ -223,11 +253,19 @@ def _units(path: Path) -> Iterator[tuple[UnitResult, int]]:
             yield unit, end
 
 
-def _advice(advice: Advice, verdict: Verdict | None) -> AdviceResult:
+def _advice(advice: Advice, verdict: Verdict | None, resumed: int | None) -> AdviceResult:
     where = Locator() if verdict is None else verdict.culprit
     nodes = dict.fromkeys((*([where.node] if where.node else ()), *advice.exclude_nodes))
     ranks = [] if where.rank is None else [where.rank]
-    return AdviceResult(advice, list(nodes), ranks)
+    return AdviceResult(advice, list(nodes), ranks, resumed)
+
+
+def _nodelist(nodes: tuple[str, ...]) -> str | None:
+    """Return names as a hostlist, null for none and for what is no name of a node."""
+    try:
+        return fold(nodes) if nodes else None
+    except InputError:
+        return None
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:

@@ -119,6 +119,11 @@ class Recording:
         """The folder of a lake; null for a data set."""
         return None if self._reader is None else Path(self._reader.folder)
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a service landed it: then its Advice was heard when it was written."""
+        return self._live is not None
+
     def digest(self, *, labels: bool = True) -> str:
         """Return a hash of the data and its labels, or without them; of a data set its own."""
         if self._dataset is not None:
@@ -142,10 +147,12 @@ class Recording:
         advance: Callable[[int, int], None] = lambda _done, _total: None,
         *,
         only: Collection[str] | None = None,
+        learns: bool = True,
     ) -> None:
         """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
-        `advance` is told how many units are done, and how many there are.
+        `advance` is told how many units are done, and how many there are. A lake learns what
+        healthy attempts print, unless `only` some are replayed or it isn't to (`learns`).
 
         Raises
         ------
@@ -162,7 +169,8 @@ class Recording:
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
-        taught = LakeHistory(self.lake) if self.lake is not None and only is None else None
+        may_learn = learns and only is None
+        taught = LakeHistory(self.lake) if self.lake is not None and may_learn else None
         teaches = None if taught is None else taught.history
         plans = [one for one in self._plans() if only is None or one.name in only]
         for number, planned in enumerate(plans):

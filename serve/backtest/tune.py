@@ -1,7 +1,7 @@
 """`relume backtest --tune`: settings found on earlier jobs, and shown on later ones.
 
-One setting after the other is tried on runs that were over by some time. What was chosen is then
-judged once on runs that began later. Nothing of those was looked at before.
+Settings, and combinations of them, are tried on runs that were over by some time. What was chosen
+is then judged once on runs that began later. Nothing of those was looked at before.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from relume.errors import InputError
 from relume.models.scoring.attempt import ScoredAttempt, ScoreSettings
 from relume.models.scoring.exposure import exposure_of
-from relume.models.tuning.choice import Tally, Trial, best, tally
+from relume.models.tuning.choice import Tally, tally
+from relume.models.tuning.search import Knob, Point, most_trials, search
 from relume.models.tuning.split import Ran, Split, split
 from relume.serve.backtest.outcome import scored
 from relume.serve.backtest.results import Results
@@ -22,15 +23,6 @@ from relume.serve.backtest.run import Judging, Recording
 from relume.serve.live.options import RunnerOptions
 from relume.settings import Settings
 from relume.verdict import Kind
-
-
-class Knob(NamedTuple):
-    """A setting that is tried, at which values, and whether a larger one alarms sooner."""
-
-    name: str
-    values: tuple[float, ...]
-    larger_is_sooner: bool
-
 
 KNOBS: Final[dict[Kind, tuple[Knob, ...]]] = {
     Kind.HANG: (
@@ -46,8 +38,6 @@ KNOBS: Final[dict[Kind, tuple[Knob, ...]]] = {
         Knob("straggler.effect_ratio", (0.03, 0.05, 0.1), larger_is_sooner=False),
     ),
 }
-TRIALS: Final = sum(len(knob.values) for knobs in KNOBS.values() for knob in knobs) + 2
-"""Replays at most: each value, what there is now, and what was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +83,7 @@ class _Tuner:
     budget: float
     folder: Path
     advance: Callable[[int, int], None]
+    knobs: Mapping[Kind, tuple[Knob, ...]]
     done: int = 0
     labels: dict[str, Any] = field(default_factory=dict)
 
@@ -100,7 +91,7 @@ class _Tuner:
         self.labels = self.recording.labels()
         halves, units = self._split()
         tuned = []
-        for kind, knobs in KNOBS.items():
+        for kind, knobs in self.knobs.items():
             tuned.append(self._tune(kind, knobs, halves, units))
         return Tuning(self.budget, halves, tuple(tuned))
 
@@ -131,26 +122,24 @@ class _Tuner:
         halves: Split,
         units: Mapping[str, frozenset[str]],
     ) -> Tuned:
-        settings, changed = self.settings, {}
-        present = now = self._tally(settings, kind, halves.earlier, units)
-        for knob in knobs:
-            if not (present.false_alarms or present.found or present.missed):
-                break  # nothing tells one value from another
-            was = value_of(settings, knob.name)
-            trials = [Trial(was, now, is_present=True)]
-            for value in knob.values:
-                if value != was:
-                    tried = with_values(settings, {knob.name: value})
-                    seen = self._tally(tried, kind, halves.earlier, units)
-                    is_eager = (value > was) == knob.larger_is_sooner
-                    trials.append(Trial(value, seen, is_eager))
-            chosen = best(trials, self.budget)
-            if not chosen.is_present:
-                changed[knob.name], now = chosen.value, chosen.tally
-                settings = with_values(settings, changed)
+        def evaluate(point: Point) -> Tally:
+            return self._tally(self._with(knobs, point), kind, halves.earlier, units)
+
+        present = tuple(value_of(self.settings, knob.name) for knob in knobs)
+        now, chosen = search(knobs, present, evaluate, self.budget)
+        changed = {
+            knob.name: value
+            for knob, value, was in zip(knobs, chosen.values, present, strict=True)
+            if value != was
+        }
         before = self._tally(self.settings, kind, halves.later, units)
+        settings = self._with(knobs, chosen.values)
         after = self._tally(settings, kind, halves.later, units) if changed else before
-        return Tuned(kind, changed, (present, now), (before, after))
+        return Tuned(kind, changed, (now.tally, chosen.tally), (before, after))
+
+    def _with(self, knobs: tuple[Knob, ...], point: Point) -> Settings:
+        values = {knob.name: value for knob, value in zip(knobs, point, strict=True)}
+        return with_values(self.settings, values)
 
     def _tally(
         self,
@@ -184,7 +173,9 @@ class _Tuner:
         self.done += 1
 
     def _advance(self, done: int, total: int) -> None:
-        self.advance(min(self.done, TRIALS - 1) * total + done, TRIALS * total)
+        # Each combination, all runs once, later ones as it is and as chosen: at most.
+        trials = sum(map(most_trials, self.knobs.values())) + 3
+        self.advance(min(self.done, trials - 1) * total + done, trials * total)
 
 
 def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
@@ -195,6 +186,7 @@ def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
     budget: float,
     folder: Path,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
+    knobs: Mapping[Kind, tuple[Knob, ...]] = KNOBS,
 ) -> Tuning:
     """Find settings of the detectors of hangs and stragglers that keep to a budget.
 
@@ -210,6 +202,8 @@ def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
         Where results of each replay are kept, to be gone on from.
     advance
         Told how much is done, and how much there is at most.
+    knobs
+        What is tried of each kind.
 
     Raises
     ------
@@ -220,7 +214,7 @@ def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
         raise InputError(
             "budget of false alarms", found=f"{budget:g}", expected="more than 0, at most 1"
         )
-    return _Tuner(recording, judging, settings, budget, folder, advance).run()
+    return _Tuner(recording, judging, settings, budget, folder, advance, knobs).run()
 
 
 def value_of(settings: Settings, name: str) -> float:

@@ -9,7 +9,7 @@ from relume.errors import counted
 from relume.models.hang.detector import Level
 from relume.models.hang.known import STARTING
 from relume.models.hang.patience import Basis, Thresholds
-from relume.models.straggler.stream import Level as PaceLevel
+from relume.models.straggler.levels import Level as PaceLevel
 from relume.serve.explain.explain import Explained
 from relume.serve.explain.recorder import Recorder, Silence, Stream
 

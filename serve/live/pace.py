@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from relume.advice import Operation
+from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
 from relume.reasons import Reason, ReasonCode
 from relume.serve.progress import Progress
@@ -103,13 +104,11 @@ class Pace:
         slow = None if self._detector is None or self._failed else self._detector.slowdown
         if slow is None or _told_as(slow) == self._told:
             return None
-        from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
 
         return slow if slow.level >= Level.ACTIONABLE or self._suspicions else None
 
     def _verdict(self, verdict: Verdict, slow: Slowdown, now: int) -> Verdict:
         from relume.models.straggler.evidence import Blame, Evidence  # noqa: PLC0415
-        from relume.models.straggler.stream import Level  # noqa: PLC0415 - see `_parts`
         from relume.models.straggler.who import who  # noqa: PLC0415
 
         ranks = self._book.since(slow.since.step) if self._book is not None else None

@@ -49,6 +49,7 @@ from relume.serve.live.measured import Measured
 from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
 from relume.serve.live.silence import NO_CAPTURE, Silence
+from relume.serve.progress import Progress
 from relume.verdict import JOB_STREAMS, Domain, Kind, Locator, Retry, Verdict
 
 if TYPE_CHECKING:
@@ -424,6 +425,11 @@ class AttemptWatch:
     def detectors(self) -> tuple[HangDetector, StragglerDetector | None]:
         """Who judges silences and pace, for explanations, which only look."""
         return self._silence.detector, self._pace.detector
+
+    @property
+    def progress(self) -> Progress:
+        """What its lines say of its progress, for those who only look."""
+        return self._analysis.progress
 
     @property
     def steps(self) -> tuple[int | None, int | None]:

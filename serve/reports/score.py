@@ -46,6 +46,7 @@ _MEASURES = {
     "detector_latency": "first sign to alarm",
     "time_to_advice": "onset to Advice",
 }
+_MAX_SLOWDOWNS = 20
 _NOTHING = "-"
 """What has no value: nothing was counted."""
 
@@ -54,7 +55,7 @@ def render(document: Document) -> list[Group]:
     """Return the tables of a report, all that have something in them, each with its caption."""
     sheets = [_detection(document), _false_alarms(document), *_latency(document)]
     sheets += [*_attribution(document), *_exclusions(document)]
-    sheets += [*_calibration(document), *_rules(document)]
+    sheets += [*_calibration(document), *_rules(document), *_across_jobs(document)]
     origin = Text(caption(document), style="dim")
     return [sheet.under(origin) for sheet in sheets]
 
@@ -244,6 +245,25 @@ def _rules(document: Document) -> Iterable[_Sheet]:
             str(rule["exclusions"]),
             str(rule["wrong_exclusions"]),
         )
+    yield sheet
+
+
+def _across_jobs(document: Document) -> Iterable[_Sheet]:
+    """The slowdowns that a backtest told, the first ones of many."""
+    across = document.get("across_jobs")
+    if not across or not across["alarms"]:
+        return
+    title = (
+        f"Slowdowns across jobs: {across['held']} of {across['alarms']} hold, of which "
+        f"{100 * across['false_share']:g} % may be false ({across['windows']} windows)"
+    )
+    sheet = _Sheet(title, ("attempt", "told at", "e-value", "needed", ""))
+    for slow in across["slowdowns"][:_MAX_SLOWDOWNS]:
+        numbers = _number(slow["e_value"]), _number(slow["needed"])
+        words = "holds across jobs" if slow["holds"] else "does not"
+        sheet.add(slow["attempt"], slow["told_at"], *numbers, words)
+    if across["alarms"] > _MAX_SLOWDOWNS:
+        sheet.add(f"and {across['alarms'] - _MAX_SLOWDOWNS} more, see --json")
     yield sheet
 
 

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from relume.clock import to_iso
+from relume.models.scoring.document import proportion
 from relume.models.scoring.intervals import NO_EVENT
 from relume.models.tuning.choice import Tally
 from relume.serve.backtest.tune import Tuned, Tuning
@@ -39,7 +40,11 @@ def _kind(one: Tuned, budget: float) -> dict[str, Any]:
         "changed": one.changed,
         "holds": one.holds(budget),
         **{
-            half: {"present": _tally(present), "chosen": _tally(chosen)}
+            half: {
+                "enough_job_days": present.tells(budget),
+                "present": _tally(present),
+                "chosen": _tally(chosen),
+            }
             for half, (present, chosen) in halves.items()
         },
     }
@@ -54,6 +59,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
         "interval": rate.interval,
         "found": tally.found,
         "missed": tally.missed,
+        "recall": proportion(tally.recall),
         "delay_seconds": tally.delay,
     }
 
@@ -67,16 +73,26 @@ def sentences(tuning: Tuning) -> Iterator[str]:
             f"chosen on {len(halves.earlier)} runs that were over by {to_iso(halves.cut)}, "
             f"judged on {len(halves.later)} that began later{aside}"
         )
-    needed = NO_EVENT / tuning.budget
-    days = max((one.earlier[0].quiet_days for one in tuning.tuned), default=0.0)
-    if days < needed:
-        yield (
-            f"{days:.1f} quiet job-days can't show that {tuning.budget:g} false alarms a job-day "
-            f"are kept to: that takes {needed:.0f}; so nothing is proposed that alarms sooner"
-        )
+    yield from _too_few(tuning)
     for one in tuning.tuned:
         if one.changed and not one.holds(tuning.budget):
             yield f"{one.kind}: what was chosen doesn't hold on later jobs: leave it as it is"
+
+
+def _too_few(tuning: Tuning) -> Iterator[str]:
+    """Yield what can't be told by so few job-days."""
+    needed = NO_EVENT / tuning.budget
+    first = tuning.tuned[0]
+    for half, (present, _), so in (
+        ("earlier", first.earlier, "so nothing is proposed that alarms sooner"),
+        ("later", first.later, "so what was chosen is judged by what it changed alone"),
+    ):
+        if not present.tells(tuning.budget):
+            yield (
+                f"not enough job-days to tell: the {present.quiet_days:.1f} quiet ones of {half} "
+                f"runs can't show that {tuning.budget:g} false alarms a job-day are kept to, that "
+                f"takes {needed:.0f}; {so}"
+            )
 
 
 def tables(tuning: Tuning) -> Iterator[Table]:
@@ -96,9 +112,16 @@ def _cells(tally: Tally) -> tuple[str, ...]:
         f"{tally.false_alarms} in {tally.quiet_days:.1f} days",
         "-" if tally.rate.value is None else f"{tally.rate.value:.4f}",
         "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
-        f"{tally.found} of {tally.found + tally.missed}",
+        _found(tally),
         "-" if tally.delay is None else f"{tally.delay:.0f} s",
     )
+
+
+def _found(tally: Tally) -> str:
+    recall = tally.recall
+    low, high = recall.interval
+    interval = f" ({low:.2f} to {high:.2f})" if recall.total else ""
+    return f"{recall.right} of {recall.total}{interval}"
 
 
 def as_toml(proposed: dict[str, float]) -> str:

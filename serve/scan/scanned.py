@@ -21,8 +21,6 @@ from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Domain, Verdict
 
-COMPLETED = "COMPLETED"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
@@ -118,7 +116,7 @@ def _scanned(source: AttemptSource, found: Replayed) -> Scanned:
     return Scanned(
         entry=source.entry,
         run=source.run,
-        verdict=_verdict(source.entry, found),
+        verdict=found.told(source.entry.state),
         advice=_advice(source.entry, found),
         start=start,
         end=end,
@@ -146,15 +144,3 @@ def _advice(entry: AttemptEntry, found: Replayed) -> Advice | None:
 def _files(found: Replayed) -> tuple[str, ...]:
     """The logs of which lines were read, where nobody listed them beforehand."""
     return () if found.verdict is None else found.verdict.files
-
-
-def _verdict(entry: AttemptEntry, found: Replayed) -> Verdict | None:
-    """Return the verdict behind the last Advice about a failure, else that on everything.
-
-    A hang is known by the silence while the attempt ran; its whole log only shows that somebody
-    ended it. Whoever ended well got over what was said before.
-    """
-    told = found.decisions[-1].verdict if found.decisions else None
-    if entry.state != COMPLETED and told is not None and told.kind.is_failure:
-        return told
-    return found.verdict

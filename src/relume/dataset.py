@@ -18,6 +18,10 @@ LABELLED = frozenset({Kind.CRASH, Kind.HANG, Kind.STRAGGLER, Kind.NUMERIC})
 """What an incident may be; *benign* and *unknown* are verdicts only."""
 
 
+MAX_GPUS = 10_000_000
+"""More than one attempt has anywhere: a larger number is none."""
+
+
 class Origin(StrEnum):
     """Where a data set comes from. Results of different origins are never pooled."""
 
@@ -131,6 +135,10 @@ class AttemptEntry:
     job_name
         What the scheduler calls the job: jobs of one user and name are a family, and teach each
         other how long their pauses are. Null is not known.
+    gpus
+        How many GPUs it had; null is not known.
+    eligible
+        Since when it could have started; null is not known.
     start, end
         When it ran; null where neither accounting nor the data set says. The replay then takes the
         clocks of its logs.
@@ -144,7 +152,7 @@ class AttemptEntry:
     ------
     InputError
         For an identity that is none, an end before the start, an incident of another attempt, and
-        fewer nodes than are named.
+        fewer nodes than are named, or a count of GPUs that is none.
     """
 
     attempt: str
@@ -154,6 +162,8 @@ class AttemptEntry:
     nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
     job_name: str | None = None
+    gpus: int | None = None
+    eligible: int | None = None
     start: int | None = None
     end: int | None = None
     state: str | None = None
@@ -174,6 +184,10 @@ class AttemptEntry:
                 f"attempt {self.attempt}",
                 found=f"{self.num_nodes} nodes, of which {len(self.nodes)} are named",
                 expected="at least one, and all that are named",
+            )
+        if self.gpus is not None and not 0 <= self.gpus <= MAX_GPUS:
+            raise InputError(
+                f"attempt {self.attempt}", found=f"{self.gpus} GPUs", expected=f"0 to {MAX_GPUS:,}"
             )
         for incident in self.incidents or ():
             if incident.attempt != self.attempt:

@@ -106,7 +106,8 @@ class SchedulerEvent(_Event):
     null before the end. `time_limit_seconds` is null for unlimited or unknown. `requeue` is whether
     the job may be requeued, null if not told. `comment` is the user's, as it was written.
     `exclude_nodes` and `required_nodes` are the job's ``--exclude`` and ``--nodelist`` by then,
-    `num_nodes` is how many nodes it has or asks for, `name` is the job's name, `partition` where it
+    `num_nodes` is how many nodes it has or asks for, `name` is the job's name, `gpus` is how many
+    it has or asks for, `eligible_time` is since when it could have started, `partition` where it
     runs. `deadline` is when it has to be over for good, whatever limit a requeue gives it anew
     (``--deadline``): UTC microseconds, null for none or not told.
     """
@@ -125,6 +126,8 @@ class SchedulerEvent(_Event):
     required_nodes: tuple[str, ...] = ()
     num_nodes: int | None = None
     name: str | None = None
+    gpus: int | None = None
+    eligible_time: int | None = None
     partition: str | None = None
     deadline: int | None = None
 

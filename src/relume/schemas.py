@@ -87,7 +87,8 @@ _SCHEDULER_EVENT = [
     *_optional(exit_code=_INT32, signal=_INT32, reason=_TEXT, time_limit_seconds=_INT64),
     *_optional(requeue=_FLAG, comment=_TEXT, user=_TEXT),
     *_required(exclude_nodes=_list(_TEXT), required_nodes=_list(_TEXT)),
-    *_optional(num_nodes=_INT32, name=_TEXT, partition=_TEXT, deadline=_TIME),
+    *_optional(num_nodes=_INT32, name=_TEXT, gpus=_INT32, eligible_time=_TIME),
+    *_optional(partition=_TEXT, deadline=_TIME),
 ]
 _NODE_EVENT = [
     *_ORIGIN,

@@ -260,6 +260,12 @@ class StragglerSettings(_Section):
     The default passes over what the heat of the day does to clocks. Lower finds smaller losses, and
     takes daily cycles for slowdowns; higher spares jobs whose steps vary by themselves."""
 
+    false_share: float = Field(default=0.1, gt=0, lt=1, allow_inf_nan=False)
+    """Which share of the slowdowns that hold across jobs may be false, on average.
+
+    `relume backtest` says of each whether it holds; Advice is the same either way. With less, a
+    slowdown has to confirm itself more often before it holds."""
+
     suspicions: bool = False
     """Whether a slowdown is told as soon as a few steps show it.
 

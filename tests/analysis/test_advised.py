@@ -41,6 +41,7 @@ def test_the_advice_of_a_backtest(tmp_path: Path) -> None:
         logs=1,
         missing=[],
         skipped={},
+        windows=[],
     )
     line = msgspec.json.encode(UnitResult("u", [attempt])) + b"\n"
     (tmp_path / RESULTS_FILE).write_bytes(line)

@@ -49,3 +49,13 @@ def test_a_folder_that_is_neither_data_set_nor_lake_is_refused(tmp_path: Path) -
     result = runner.invoke(app, ["backtest", str(tmp_path)])
     assert result.exit_code != 0
     assert "neither a data set nor a lake" in str(result.exception)
+
+
+def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = runner.invoke(app, ["backtest", str(data), "--presets", "--out", str(out), "--json"])
+    goodput = json.loads(result.stdout)["goodput"]
+    assert sum(goodput["shares"].values()) == pytest.approx(1, abs=1e-9)
+    presets = goodput["presets"]
+    assert [one["preset"] for one in presets] == ["cautious", "standard", "aggressive"]
+    assert (out / "presets" / "cautious" / "results.jsonl").is_file()

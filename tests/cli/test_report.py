@@ -144,3 +144,20 @@ def test_a_window_leaves_out_what_is_older(lake: Path) -> None:
 
 def test_what_is_no_lake_is_refused(tmp_path: Path) -> None:
     assert run("report", "unknown", "--lake", tmp_path).exit_code != 0
+
+
+def test_goodput_of_a_lake_is_printed_and_leaves_the_lake_alone(lake: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in lake.rglob("*") if path.is_file()}
+    result = run("report", "goodput", "--lake", lake, "--gpus-per-node", "4")
+    assert result.exit_code == 0, result.output
+    assert "Where the time of GPUs went" in result.stdout
+    assert "GPUs are not known: counted by its nodes" in result.stdout
+    assert {path: path.stat().st_mtime_ns for path in lake.rglob("*") if path.is_file()} == before
+
+
+def test_goodput_of_the_last_hour_is_that_of_nothing(lake: Path) -> None:
+    document = json.loads(
+        run("report", "goodput", "--lake", lake, "--since", "1h", "--json").stdout
+    )
+    assert document["schema_version"] == 1
+    assert document["attempts"] == 0

@@ -93,6 +93,15 @@ def second_scheduler_event(landed: int, **fields: object) -> pa.Table:
     )
 
 
+def third_scheduler_event(landed: int, **fields: object) -> pa.Table:
+    """Return one row of version 3."""
+    older = second_scheduler_event(landed, **fields).append_column(
+        pa.field("name", pa.string()), pa.array(["train"])
+    )
+    version = {"relume.event": "SchedulerEvent", "relume.schema_version": "3"}
+    return older.replace_schema_metadata(version)
+
+
 def land_by_hand(folder: Path, name: str, table: pa.Table) -> None:
     """Commit a table as the only segment, without what today's journal says of it."""
     with LakeWriter(folder) as lake:

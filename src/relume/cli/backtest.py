@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +14,13 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say, table_console
+from relume.printing import printable
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from relume.models.scoring.attempt import ScoredAttempt
+    from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
 
@@ -49,8 +53,20 @@ OutOption = Annotated[
         show_default=False,
     ),
 ]
-
-
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        parser=named_path,
+        metavar="FILE",
+        help="Write all of it as one page that needs nothing else.",
+        show_default=False,
+    ),
+]
+PresetsOption = Annotated[
+    bool,
+    typer.Option("--presets", help="Compare the presets of the policy, each replayed anew."),
+]
 TuneOption = Annotated[
     float | None,
     typer.Option(
@@ -68,6 +84,8 @@ def backtest(
     labels: LabelsOption = None,
     out: OutOption = None,
     tune: TuneOption = None,
+    html: HtmlOption = None,
+    presets: PresetsOption = False,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -78,11 +96,16 @@ def backtest(
     rule. Exit code 0, whatever they are; 2: the data can't be used. With `--tune` it
     finds settings of the detectors of hangs and stragglers instead, on earlier jobs, and judges
     them on later ones.
+
+    Goodput, and what Advice would have saved, come after the score.
     """
     from relume.config import load_config
     from relume.serve.backtest.outcome import Outcome
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
+    from relume.serve.backtest.worth import worth_of
+    from relume.serve.reports import across
+    from relume.serve.reports.goodput import to_document
 
     recording = Recording(data, labels)
     settings = load_config(config).settings
@@ -93,12 +116,19 @@ def backtest(
             return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
-            with _progress(recording.name) as advance:
+            with replay_progress(recording.name) as advance:
                 recording.replay(judging, results, advance)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
+            held = outcome.across_jobs(settings.straggler.false_share)
+            document["across_jobs"] = across.to_document(held)
             document["not_replayed"] = missing = outcome.not_replayed
             document["unread"] = lost = outcome.unread
+            document["goodput"] = to_document(worth_of(recording, results.read()))
+            if presets:
+                document["goodput"]["presets"] = _presets(recording, judging, Path(folder))
+            if html is not None:
+                _write_page(html, document, results)
         if out is not None:
             _write_report(out, document)
     _print(document, as_json=as_json)
@@ -108,6 +138,23 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:
+    from relume.serve.backtest.worth import sweep
+    from relume.serve.reports.goodput import preset_records
+
+    with replay_progress(f"{recording.name}, presets") as advance:
+        return preset_records(sweep(recording, judging, folder / "presets", advance))
+
+
+def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
+    from relume.serve.reports.page import page
+
+    staged = path.with_name(f"{path.name}.new")
+    staged.write_text(page(document, results.read()), encoding="utf-8")
+    staged.replace(path)
+    say(f"the page is {path}")
 
 
 def _tune(
@@ -124,7 +171,7 @@ def _tune(
     from relume.serve.backtest.tune import tune
     from relume.serve.reports.tuning import as_toml, sentences, tables, to_document
 
-    with _progress(f"{recording.name}, tuning") as advance:
+    with replay_progress(f"{recording.name}, tuning") as advance:
         tuning = tune(recording, judging, settings, budget=budget, folder=folder, advance=advance)
     for sentence in sentences(tuning):
         say(sentence)
@@ -166,10 +213,18 @@ def _print(document: dict[str, Any], *, as_json: bool) -> None:
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(document)).decode() + "\n")
         return
-    from relume.serve.reports.score import render
+    from relume.serve.reports import goodput, score
 
+    print_tables(score.render(document))
+    print_tables(goodput.render(document["goodput"]))
+    for sentence in goodput.sentences(document["goodput"]):
+        typer.echo(printable(sentence))
+
+
+def print_tables(tables: Iterable[Group]) -> None:
+    """Print tables with a line between them."""
     console = table_console(PIPED_WIDTH)
-    for table in render(document):
+    for table in tables:
         console.print(table)
         console.print()
 
@@ -191,8 +246,8 @@ def _temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far it is, on a terminal only."""
+def replay_progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many runs are replayed, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return

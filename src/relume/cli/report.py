@@ -10,12 +10,13 @@ import typer
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import print_json, say
 from relume.cli.scan import judging_progress
+from relume.printing import printable
 
 if TYPE_CHECKING:
     from relume.serve.unknownfailures import UnknownFailures
 
 app = typer.Typer(
-    help="Reports over a lake: unknown failures, faulty nodes.",
+    help="Reports over a lake: goodput, unknown failures, faulty nodes.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,6 +30,15 @@ LakeOption = Annotated[
 SinceOption = Annotated[
     str | None,
     typer.Option("--since", metavar="SPAN", help="Only the last 2h, 7d …", show_default=False),
+]
+GpusOption = Annotated[
+    int,
+    typer.Option(
+        "--gpus-per-node",
+        metavar="N",
+        min=1,
+        help="Of attempts whose GPUs accounting doesn't count.",
+    ),
 ]
 SaveOption = Annotated[
     Path | None,
@@ -138,3 +148,47 @@ def _save(found: UnknownFailures, folder: Path) -> None:
             say(f"{error.filename} is there already, and stays as it is")
     written = sum(family.rule is not None for family in found.families) - kept
     say(f"{written} new rules in {folder}; `relume rules test {folder}` checks them")
+
+
+@app.command("goodput")
+def goodput(
+    *,
+    lake: LakeOption,
+    since: SinceOption = None,
+    gpus_per_node: GpusOption = 8,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    rules: RulesOption = None,
+) -> None:
+    """Say where the time of GPUs went, how often jobs fail, and what Advice would have saved.
+
+    Each GPU-second of a run is in exactly one bucket. Attempts are replayed as by
+    `relume backtest`; changes nothing in the lake. Exit code 0; 2: the lake can't be used.
+    """
+    from tempfile import TemporaryDirectory
+
+    from relume.cli.backtest import print_tables, replay_progress
+    from relume.config import load_config
+    from relume.serve.backtest.results import Results
+    from relume.serve.backtest.run import Judging, Recording
+    from relume.serve.backtest.worth import Assumed, worth_of
+    from relume.serve.reports.goodput import render, sentences, to_document
+    from relume.serve.scan.window import Window
+
+    window = Window(since=None if since is None else _ago(since))
+    recording = Recording(lake)
+    judging = Judging.of(load_config(config).settings, rules or [], lake=lake)
+    with (
+        TemporaryDirectory(prefix="relume-goodput-") as folder,
+        Results(Path(folder), recording.about(judging)) as results,
+    ):
+        with replay_progress(recording.name) as advance:
+            recording.replay(judging, results, advance, learns=False)
+        worth = worth_of(recording, results.read(), Assumed(gpus_per_node=gpus_per_node), window)
+    document = to_document(worth)
+    if as_json:
+        print_json(document)
+        return
+    print_tables(render(document))
+    for sentence in sentences(document):
+        typer.echo(printable(sentence))

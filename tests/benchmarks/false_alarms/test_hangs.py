@@ -90,7 +90,8 @@ def test_days_are_counted_apart_and_the_interval_is_one_sided() -> None:
 def test_the_bench_has_a_bar_for_each_regime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relume.benchmarks.false_alarms.bench.QUICK_JOB_DAYS", 4)
     result = run(quick=True)
-    halves = ("hang_new", "hang_known", "straggler", "straggler_any_pace")
+    hangs = ("hang_new", "hang_known", "with_metrics_new", "with_metrics_known")
+    halves = (*hangs, "straggler", "straggler_any_pace")
     assert result.bars.keys() == {f"{half}_{one}" for half in halves for one in Regime}
     assert result.bars.keys() <= result.measures.keys()
     assert "hang_new_slow_filesystem" in result.measures

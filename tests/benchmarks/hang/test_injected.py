@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relume.benchmarks.hang.bench import run
+from relume.benchmarks.hang.bench import LEARNED_SECONDS, run
 from relume.benchmarks.hang.injected import Injections
 from relume.benchmarks.hang.play import Play, play
 from relume.benchmarks.hang.recordings import Run, families, load
@@ -70,6 +70,15 @@ def test_a_second_signal_is_enough(injections: Injections) -> None:
     for one in injections.signed(1):
         assert one.acted is not None
         assert one.acted <= max(one.sign_seconds or 0.0, 30.0, 3.1 * one.gap_seconds) + 10
+
+
+def test_metrics_that_agree_are_enough(injections: Injections) -> None:
+    known = [one for one in injections.with_metrics(1) if one.trained_seconds >= LEARNED_SECONDS]
+    assert known
+    for one in known:
+        assert one.acted is not None
+        assert one.acted <= max(30.0, 3.0 * one.gap_seconds) + 15
+        assert not one.early
 
 
 def test_pauses_that_were_seen_and_logs_that_are_not_read_are_no_hangs(

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from relume.benchmarks.straggler import node_or_job
-from relume.benchmarks.straggler.cases import (
-    AS_PUBLISHED,
-    NODE_CAUSES,
-    Cause,
-    case,
-    draw_causes,
-)
+from relume.benchmarks.straggler.cases import case
+from relume.benchmarks.straggler.causes import AS_PUBLISHED, NODE_CAUSES, Cause, draw_causes
 from relume.benchmarks.straggler.node_or_job import Judged, judge
 from relume.models.straggler.evidence import Answer, Blame
 from relume.verdict import Domain, Health

@@ -78,6 +78,8 @@ def test_a_fleet_sorts_false_alarms_out() -> None:
     count = count_fleet(range(60), SETTINGS)
     assert count.found_held <= count.found <= count.slow
     assert count.false_held <= count.false
+    assert (count.found_across, count.false_across) == (count.found, 0)
+    assert count.found_across > 0
 
 
 def trace(slow: dict[tuple[int, int], float], steps: int = 12) -> pl.DataFrame:

@@ -18,7 +18,14 @@ from relume.features.goodput.buckets import (
     gpu_seconds,
     spans_of,
 )
-from relume.features.goodput.cluster import IDLE, cluster_shares, ettr, ettr_speed, shares
+from relume.features.goodput.cluster import (
+    IDLE,
+    by_run,
+    cluster_shares,
+    ettr,
+    ettr_speed,
+    shares,
+)
 
 
 def attempts(*rows: tuple[Any, ...]) -> pl.DataFrame:
@@ -198,3 +205,14 @@ def test_nothing_recorded_is_nothing_spent() -> None:
     assert shares(spans) == {bucket.value: 0.0 for bucket in Bucket}
     assert ettr(spans, "none") is None
     assert ettr_speed(spans, "none") is None
+
+
+def test_large_clusters_over_years_are_added_up_without_overflow() -> None:
+    century = 100 * 365 * 86_400
+    spans = spans_of(
+        attempts(*((f"run{n}", f"run{n}.0", 1_000_000, 0, 0, century, False) for n in range(9))),
+        steps(),
+    )
+    assert sum(spent(spans).values()) == pytest.approx(9e6 * century)
+    assert sum(shares(spans).values()) == 1
+    assert by_run(spans)["gpu_seconds"].to_list() == pytest.approx([1e6 * century] * 9)

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relume.features.metrics.peers import (
-    PeerSettings,
-    Worse,
-    against_peers,
-    all_against_peers,
-    compare,
-    outliers,
-)
+from relume.features.metrics.peers import against_peers, all_against_peers
 from relume.features.metrics.points import Answer, Series
+from relume.features.metrics.yardstick import PeerSettings, Worse, compare, outliers
 from relume.verdict import Health
 
 CLOCK, THROTTLE, POWER = "gpu_sm_clock_hertz", "gpu_throttle_reasons_bits", "gpu_power_watts"

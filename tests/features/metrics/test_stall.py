@@ -105,6 +105,19 @@ def test_old_values_are_no_answer() -> None:
     assert answer.reason == "the newest metric is 184 s old"
 
 
+def test_the_first_rate_of_a_counter_is_not_one_of_the_silence() -> None:
+    """It spans the last step; of two values the other one alone tells."""
+    levels = {"power": (130.0, 130.0), "nic": (2e10, 0.0), "cpu": (40.0, 35.0)}
+    window = {
+        series(what): [(SCRAPE * SECOND, first), (2 * SCRAPE * SECOND, second)]
+        for what, (first, second) in levels.items()
+    }
+    usual = {series(what): value for what, value in TRAINS.items()}
+    answer = stalled_signal(window, usual, since=0, now=31 * SECOND)
+    assert answer.health is Health.UNHEALTHY
+    assert "traffic is at 0.0 %" in answer.reason
+
+
 def test_the_first_value_may_still_be_of_the_last_step() -> None:
     window = {series("power"): [(1, 600.0), (16 * SECOND, 90.0), (31 * SECOND, 90.0)]}
     answer = stalled_signal(window, {series("power"): 600.0}, since=0, now=40 * SECOND)

@@ -43,8 +43,8 @@ rows = st.lists(
 
 def test_one_event_at_the_start_and_one_at_the_end() -> None:
     text = [
-        "JobIDRaw|User|State|ExitCode|Reason|Comment|NodeList|NNodes|Timelimit|Submit|Start|End",
-        "7|ada|OUT_OF_MEMORY|0:125|None|kept|n[1-2]|2|01:00:00|2026-01-02T03:00:00|2026-01-02T03:00:05|2026-01-02T03:00:09",
+        "JobIDRaw|User|State|ExitCode|Reason|Comment|NodeList|NNodes|Timelimit|Submit|Eligible|Start|End|AllocTRES",
+        "7|ada|OUT_OF_MEMORY|0:125|None|kept|n[1-2]|2|01:00:00|2026-01-02T03:00:00|2026-01-02T03:00:01|2026-01-02T03:00:05|2026-01-02T03:00:09|cpu=8,gres/gpu=16",
     ]
     started, ended = to_scheduler_events(read_rows(text, SkipCounts()), "lab", SkipCounts())
     assert started.attempt == ended.attempt == "lab/7@1767322800.0"
@@ -55,6 +55,7 @@ def test_one_event_at_the_start_and_one_at_the_end() -> None:
         assert (event.nodes, event.num_nodes, event.user) == (("n1", "n2"), 2, "ada")
         assert (event.comment, event.time_limit_seconds) == ("kept", 3600)
         assert (event.source, event.cluster, event.reason) == ("sacct", "lab", None)
+        assert (event.gpus, event.eligible_time) == (16, 1767322801 * SECOND)
 
 
 @pytest.mark.parametrize(

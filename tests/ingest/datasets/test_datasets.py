@@ -200,3 +200,9 @@ def test_a_size_is_that_of_the_named_nodes_or_what_is_told() -> None:
     for nodes, told in (((), 0), (("n1", "n2"), 1)):
         with pytest.raises(InputError, match="all that are named"):
             AttemptEntry(attempt=ATTEMPT, nodes=nodes, num_nodes=told)
+
+
+@pytest.mark.parametrize("gpus", [-1, 10**30])
+def test_a_count_of_gpus_that_is_none_is_refused(gpus: int) -> None:
+    with pytest.raises(InputError, match="expected 0 to 10,000,000"):
+        AttemptEntry(attempt=ATTEMPT, gpus=gpus)

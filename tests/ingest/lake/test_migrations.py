@@ -7,7 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from old_lakes import first_sample, first_scheduler_event, land_by_hand, second_scheduler_event
+from old_lakes import (
+    first_sample,
+    first_scheduler_event,
+    land_by_hand,
+    second_scheduler_event,
+    third_scheduler_event,
+)
 from relume.errors import Permanent
 from relume.events import Sample, SchedulerEvent, Tick
 from relume.ingest.lake import CorruptSegmentError, LakeReader, LakeWriter, NewerSegmentError
@@ -88,6 +94,14 @@ def test_jobs_of_version_2_have_no_name(tmp_path: Path) -> None:
         exclude_nodes=("n9",),
         num_nodes=2,
     )
+
+
+def test_jobs_of_version_3_have_no_gpus(tmp_path: Path) -> None:
+    land_by_hand(tmp_path, "scheduler_event", third_scheduler_event(0))
+    [event] = LakeReader(tmp_path).landings()
+    assert isinstance(event, SchedulerEvent)
+    assert event.name == "train"
+    assert (event.gpus, event.eligible_time) == (None, None)
 
 
 def test_sql_shows_one_schema_over_all_versions(mixed: Path) -> None:

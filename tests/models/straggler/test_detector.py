@@ -10,9 +10,9 @@ import pytest
 
 from relume.errors import InputError
 from relume.models.straggler.detector import LEADS, MAX_STREAMS, Slowdown, StragglerDetector
+from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
 from relume.models.straggler.steps import Printer, StepTime
-from relume.models.straggler.stream import Level
 
 SETTINGS = StragglerSettings(calibration=300, eta=0.1, budget=1.0, fast_blocks=10)
 RANK0 = Printer("megatron", "job.log", 0)
@@ -171,3 +171,38 @@ def test_streams_are_bounded() -> None:
         feed(detector, paces(30), run=run)
     assert len(detector.regimes) == MAX_STREAMS
     assert detector.regimes[-1] == "39.0"
+
+
+def test_what_speaks_for_a_slowdown_is_kept_by_windows() -> None:
+    detector = StragglerDetector(SETTINGS, "lab/7@1.0")
+    values = [*paces(400), *paces(40, 6.0, 1)]
+    for number, value in enumerate(values):
+        step = StepTime(value=value, span_seconds=value, step=number, time=5 * number)
+        detector.take(RANK0, step)
+    [window] = detector.windows.all
+    assert window.stream == detector.regimes[-1]
+    assert window.begin == 5 * (LEADS - 1 + SETTINGS.warm_up + SETTINGS.calibration)
+    times = [time for time, _ in window.evidence]
+    assert len(times) >= 2
+    assert 400 * 5 < times[0] < times[1] < 440 * 5
+
+
+def test_steps_without_a_clock_are_in_no_window() -> None:
+    detector = calibrated()
+    feed(detector, paces(40, 6.0, 1), 400)
+    assert detector.windows.all == []
+
+
+def test_what_was_kept_of_windows_goes_on_after_a_restore() -> None:
+    values = [*paces(400), *paces(40, 6.0, 1)]
+    whole, parts = (StragglerDetector(SETTINGS, "lab/7@1.0") for _ in range(2))
+    for number, value in enumerate(values):
+        if number in {350, 413}:
+            saved = parts.save()
+            parts = StragglerDetector(SETTINGS, "lab/7@1.0")
+            parts.restore(saved)
+        for detector in (whole, parts):
+            step = StepTime(value=value, span_seconds=value, step=number, time=number)
+            detector.take(RANK0, step)
+    assert parts.windows == whole.windows
+    assert whole.windows.all[0].evidence

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from relume.errors import InputError
 from relume.models.baselines.guaranteed import EDetector, GuaranteedSettings, alpha_of
+from relume.models.straggler.levels import Change, Level
 from relume.models.straggler.settings import StragglerSettings
-from relume.models.straggler.stream import Change, Level, PaceStream, warm_up
+from relume.models.straggler.stream import PaceStream, warm_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

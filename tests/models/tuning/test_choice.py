@@ -12,7 +12,7 @@ from relume.verdict import Kind
 def trial(
     value: float, false: int = 0, *, days: float = 1000.0, found: int = 5, **more: bool
 ) -> Trial:
-    return Trial(value, Tally(false, days, found, 5 - found, [100.0] * found), **more)
+    return Trial((value,), Tally(false, days, found, 5 - found, [100.0] * found), **more)
 
 
 def test_of_those_that_keep_to_the_budget_the_one_that_finds_most_is_chosen() -> None:
@@ -21,16 +21,16 @@ def test_of_those_that_keep_to_the_budget_the_one_that_finds_most_is_chosen() ->
         trial(2, found=5),
         trial(3, false=20, found=5),
     ]
-    assert best(tried, 0.01).value == 2
+    assert best(tried, 0.01).values == (2,)
 
 
 def test_what_is_no_better_changes_nothing() -> None:
-    assert best([trial(1), trial(2, is_present=True), trial(3)], 0.01).value == 2
+    assert best([trial(1), trial(2, is_present=True), trial(3)], 0.01).values == (2,)
 
 
 def test_fewer_false_alarms_are_chosen_where_the_present_value_has_too_many() -> None:
     tried = [trial(1, false=30, is_present=True), trial(2, false=20), trial(3, false=12)]
-    assert best(tried, 0.01).value == 3
+    assert best(tried, 0.01).values == (3,)
 
 
 @pytest.mark.parametrize(("days", "value"), [(1000.0, 2), (200.0, 1)])
@@ -41,12 +41,12 @@ def test_what_alarms_sooner_must_have_shown_that_it_keeps_to_the_budget(
         trial(1, days=days, found=3, is_present=True),
         trial(2, days=days, found=5, is_eager=True),
     ]
-    assert best(tried, 0.01).value == value
+    assert best(tried, 0.01).values == (value,)
 
 
 def test_what_alarms_sooner_is_never_the_way_out_of_too_many_false_alarms() -> None:
     tried = [trial(1, false=50, is_present=True), trial(2, false=40, is_eager=True)]
-    assert best(tried, 0.01).value == 1
+    assert best(tried, 0.01).values == (1,)
 
 
 def test_only_labelled_attempts_and_alarms_of_the_kind_count() -> None:

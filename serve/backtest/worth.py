@@ -1,0 +1,108 @@
+"""A backtest's goodput, and what Advice would have been worth in it; under each preset, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from relume.features.goodput.buckets import GoodputSettings, spans_of
+from relume.models.policy.policy import Policy, Preset
+from relume.serve.backtest.goodput import Goodput, goodput_of
+from relume.serve.backtest.hindsight import Hindsight, hindsight_of
+from relume.serve.backtest.lived import GPUS_PER_NODE, Lives, lives_of
+from relume.serve.backtest.results import Results, UnitResult
+from relume.serve.backtest.run import Judging, Recording
+from relume.serve.scan.window import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """What is assumed where records don't say.
+
+    Attributes
+    ----------
+    gpus_per_node
+        Of attempts whose GPUs aren't known.
+    goodput
+        How often jobs save, and from which size on a slowdown is one.
+    """
+
+    gpus_per_node: int = GPUS_PER_NODE
+    goodput: GoodputSettings = field(default_factory=GoodputSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What attempts did with their time, where it went, and what Advice would have changed."""
+
+    lives: Lives
+    goodput: Goodput
+    hindsight: Hindsight
+
+
+def worth_of(
+    recording: Recording,
+    units: Iterable[UnitResult],
+    assumed: Assumed | None = None,
+    window: Window | None = None,
+) -> Worth:
+    """Return the goodput of a backtest, and what its Advice would have been worth.
+
+    Holds all attempts that are asked for, with up to 256 rows of steps each.
+
+    Parameters
+    ----------
+    recording
+        Of which the results are: it has the labels.
+    units
+        The results.
+    assumed
+        What is assumed where records don't say.
+    window
+        Which times are asked for; all of an attempt counts that reaches into them.
+    """
+    assumed = assumed or Assumed()
+    wanted = units if window is None else _within(units, window)
+    lives = lives_of(
+        wanted,
+        recording.labels(),
+        gpus_per_node=assumed.gpus_per_node,
+        is_live=recording.is_live,
+    )
+    spans = spans_of(*lives.frames(), assumed.goodput)
+    goodput = goodput_of(lives, settings=assumed.goodput, spans=spans)
+    return Worth(lives, goodput, hindsight_of(lives, goodput, spans))
+
+
+def _within(units: Iterable[UnitResult], window: Window) -> Iterator[UnitResult]:
+    for unit in units:
+        asked = [one for one in unit.attempts if window.covers(one.start, one.end)]
+        yield UnitResult(unit.unit, asked)
+
+
+def sweep(
+    recording: Recording,
+    judging: Judging,
+    folder: Path,
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[Preset, Worth]:
+    """Replay under each preset of the policy; results are kept in a folder of each preset's name.
+
+    Everything else is as `judging` has it.
+
+    Raises
+    ------
+    RelumeError
+        When the data can't be read.
+    OSError
+        When results can't be written.
+    """
+    found = {}
+    for preset in Preset:
+        changed = replace(judging.settings, policy=Policy.of(preset))
+        judged = replace(judging, settings=changed)
+        with Results(folder / preset.value, recording.about(judged)) as results:
+            recording.replay(judged, results, advance, learns=False)
+            found[preset] = worth_of(recording, results.read())
+    return found
