@@ -34,8 +34,8 @@ class Incident:
         The attempts that it struck.
     nodes
         Where these ran.
-    silent
-        Those of the members that were silent at any time.
+    silent, silent_at
+        Those of the members that were silent at any time; when any of them was last, 0 for never.
     probe, probed_at
         The run of the job that may start again to see whether it is over, null while none may;
         since when.
@@ -52,6 +52,7 @@ class Incident:
     members: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
+    silent_at: int = 0
     probe: str | None = None
     probed_at: int = 0
     failed_probe_at: int = 0
@@ -74,6 +75,7 @@ class Incident:
     def join(self, failures: Collection[Failure], silent: Mapping[str, str], now: int) -> None:
         """Take what belongs to it as of `now`."""
         self.last = now if silent else max((one.at for one in failures), default=self.last)
+        self.silent_at = now if silent else self.silent_at
         self.members.update(silent, (one.attempt for one in failures))
         self.nodes.update(node for one in failures for node in one.nodes)
         self.silent.update(silent)
@@ -97,7 +99,7 @@ class Seen:
     beside
         How many others work that nobody tells of.
     stepping
-        The run of each of those that have made a step.
+        The run of each of those that made a step since anything of the incident was last seen.
     held
         The run of each attempt that waits for the end of an incident, who waits longest first.
     is_out
@@ -122,11 +124,11 @@ class Seen:
 class Breaker:
     """Notices an incident, and that it is over. Its state is its fields.
 
-    Calm it is when so few failed within `Policy.breaker_seconds` that twice as many would be no
-    incident, and no node of it is out of service by Slurm's word any more (at most
-    `Policy.hold_seconds` are waited for that). Then one of those that are held may start again, as
-    a probe. Over it is when the probe makes a step, or a silent member goes on and no other is
-    silent; also when a probe was let go, and nobody saw it start or fail for as long again.
+    Calm it is when within `Policy.breaker_seconds` nobody was silent, and so few failed that twice
+    as many would be no incident, and no node of it is out of service by Slurm's word any more (at
+    most `Policy.hold_seconds` are waited for that). Then one of those that are held may start
+    again, as a probe. Over it is when the probe makes a step, or a silent member goes on and no
+    other is silent; also when a probe was let go, and nobody saw it start or fail for as long.
     """
 
     incident: Incident | None = None
@@ -168,9 +170,10 @@ class Breaker:
 
     @staticmethod
     def _is_calm(one: Incident, now: int, policy: Policy, seen: Seen, count: int) -> bool:
-        if seen.silent or trips(2 * count, seen.running, policy):
+        if trips(2 * count, seen.running, policy):
             return False
-        if one.failed_probe_at + policy.breaker_seconds * _MICROSECONDS > now:
+        window = policy.breaker_seconds * _MICROSECONDS
+        if now < max(one.silent_at, one.failed_probe_at) + window:
             return False
         waited = now - one.last >= policy.hold_seconds * _MICROSECONDS
         return waited or not any(map(seen.is_out, one.nodes))

@@ -158,13 +158,14 @@ class Fleet:
                 working.append(watch)
         self._forget(now, watches)
         before = self.incident
+        last = 0 if before is None else before.last
         if self._failures or silent or before is not None:
             seen = Seen(
                 failures=self._failures.values(),
                 silent=_runs(silent),
                 working=[str(one.attempt) for one in working],
                 beside=self._beside(now),
-                stepping=_runs(one for one in working if one.has_stepped),
+                stepping=_runs(one for one in working if one.last_step_at > last),
                 held=_runs(watches[name] for name in self.held),
                 is_out=self._nodes.is_out,
             )

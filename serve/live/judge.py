@@ -24,11 +24,12 @@ from relume.serve.live.families import Families
 from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.incidents import incident_advice
+from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
-from relume.serve.live.watch import MICROSECONDS, AttemptWatch, JobFacts, WatchSettings
+from relume.serve.live.watch import MICROSECONDS, AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health

@@ -44,6 +44,7 @@ from relume.models.templates.history import TemplateHistory
 from relume.reasons import Reason, ReasonCode
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.history import RunKey
+from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.measured import Measured
 from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
@@ -61,11 +62,6 @@ Around: TypeAlias = Callable[[], Surroundings]
 MICROSECONDS = 1_000_000
 SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
-HELD_REASON = "job_requeued_in_held_state"
-"""Slurm's word for a requeue-hold, which the helper gives to jobs that have failed."""
-_FAILED_STATES = frozenset(
-    {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "BOOT_FAIL", "SPECIAL_EXIT"}
-)
 _NO_FAULT = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED", "TIMEOUT", "DEADLINE"})
 """Ends that say nothing of what a job runs on."""
 _DECIDED = frozenset({Kind.CRASH, Kind.HANG})
@@ -85,39 +81,6 @@ _NO_FINDING: dict[str, Any] = {
 }
 """The fields of a verdict that names nothing."""
 DIAGNOSIS_FAILED = "diagnosis: it failed on this log, see the service's own log"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFacts:
-    """What the scheduler says of the attempt at one moment; nulls are unknown."""
-
-    state: str
-    reason: str | None = None
-    nodes: tuple[str, ...] = ()
-    exit_code: int | None = None
-    signal: int | None = None
-    excluded_by_user: tuple[str, ...] = ()
-    required_nodes: tuple[str, ...] = ()
-    needed_nodes: int | None = None
-    partition: str | None = None
-    deadline: int | None = None
-    ended: bool = False
-    held_by_hand: bool = False
-
-    @property
-    def outcome(self) -> str:
-        """Slurm's word for how it went; an attempt that was held right after it failed FAILED.
-
-        A signal says so only of one that is held: whoever requeues a job that runs ends it by one.
-        """
-        is_held = self.reason == HELD_REASON
-        failed = bool(self.exit_code) or (bool(self.signal) and is_held)
-        return "FAILED" if self.state == "REQUEUED" and failed else self.state
-
-    @property
-    def ended_badly(self) -> bool:
-        """Whether the scheduler itself says that it failed."""
-        return self.ended and self.outcome in _FAILED_STATES
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,6 +156,7 @@ class AttemptWatch:
         )
         self._started_at: int | None = None
         self._first_step_at: int | None = None
+        self.last_step_at = 0
         self._seen_steps = 0
         self._first_sign: int | None = None
         self._steps_at_sign = 0
@@ -225,6 +189,7 @@ class AttemptWatch:
         self._silence.note_lines(self._analysis.progress, steps, event_time)
         if steps:
             self._first_step_at = self._first_step_at or event_time
+            self.last_step_at = event_time
             self._measured.note_progress(event_time)
         self._pace.note_lines(event_time)
         if not steps and parser.stream in JOB_STREAMS:
@@ -397,11 +362,6 @@ class AttemptWatch:
         if self._started_at is None or not known or self._started_at < began:
             return None
         return (self._started_at - began) / MICROSECONDS
-
-    @property
-    def has_stepped(self) -> bool:
-        """Whether it made a step since it started."""
-        return self._first_step_at is not None
 
     @property
     def restart_seconds(self) -> float | None:

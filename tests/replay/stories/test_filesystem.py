@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusters import MINUTE, Cluster, Job
+from clusters import KILLED, MINUTE, Cluster, Job
 from relume.advice import Operation
 
 STALLS, GOES_ON, ENDS = 4 * MINUTE, 24 * MINUTE, 26 * MINUTE
@@ -41,3 +41,18 @@ def test_one_that_hangs_alone_is_started_again() -> None:
     told = cluster.told()
     assert "RESTART" in told.settled(alone)
     assert [told.about(job) for job in others] == [[]] * 5
+
+
+def test_a_time_in_which_nobody_looked_lets_nobody_go() -> None:
+    """One job crashed by it and is held; the service is away for a minute, and it still stalls."""
+    cluster = Cluster()
+    jobs = cluster.jobs(7, users=3)
+    for job in jobs:
+        job.start(1).train(5, STALLS, 10)
+    crashed = STALLS + 60
+    jobs[0].say(crashed, KILLED.format(node=jobs[0].nodes[0])).end(crashed + 2)
+    for job in jobs[1:]:
+        job.train(10 * MINUTE, 11 * MINUTE, 10).end(11 * MINUTE, "COMPLETED")
+    told = cluster.told(skips=(crashed + 30, crashed + 90))
+    assert told.settled(jobs[0]) == ["HOLD", "RESTART"]
+    assert told.restarts(0, 10 * MINUTE) == []

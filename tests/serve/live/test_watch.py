@@ -20,12 +20,12 @@ from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.serve.analysis import AttemptAnalysis
+from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.silence import NO_CAPTURE
 from relume.serve.live.watch import (
     DIAGNOSIS_FAILED,
     MICROSECONDS,
     AttemptWatch,
-    JobFacts,
     WatchSettings,
 )
 from relume.serve.offline import Analyzer
