@@ -12,7 +12,8 @@ from relume.features.goodput.cluster import cluster_shares
 from relume.models.policy.policy import Policy, Preset
 from relume.serve.backtest.goodput import Goodput, goodput_of
 from relume.serve.backtest.hindsight import Hindsight, hindsight_of
-from relume.serve.backtest.lived import GPUS_PER_NODE, Lives, lives_of
+from relume.serve.backtest.lived import GPUS_PER_NODE, Lives
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.results import Results, UnitResult
 from relume.serve.backtest.run import Judging, Recording
 from relume.serve.scan.window import Window
