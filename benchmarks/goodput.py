@@ -29,7 +29,7 @@ from relume.features.goodput.buckets import Bucket, spans_of
 from relume.features.goodput.cluster import shares
 from relume.models.worth.counterfactual import Hand
 from relume.serve.backtest.attempt import Extent
-from relume.serve.backtest.lived import lives_of
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.replay import Replayed
 from relume.serve.backtest.results import Results, UnitResult, unit_result
 from relume.serve.backtest.run import Judging, Recording

@@ -140,8 +140,7 @@ def _measured(attempts: Iterable[Lived]) -> Measured:
     starts, waits, found = [], [], []
     for one in attempts:
         if one.has_steps:
-            first = next(row.at for row in one.result.steps if row.at >= one.start)
-            starts.append((first - one.start) / SECOND)
+            starts.append((one.first_step_at - one.start) / SECOND)
         if one.eligible is not None:
             waits.append(max(0.0, (one.start - one.eligible) / SECOND))
         if one.failed and one.has_steps:
@@ -158,8 +157,7 @@ def onset_of(one: Lived) -> int:
 
     Of an attempt that shows steps.
     """
-    last = max((row.at for row in one.result.steps if row.at <= one.end), default=one.end)
-    return min(max(one.onset if one.onset is not None else last, one.start), one.end)
+    return min(max(one.last_step_at if one.onset is None else one.onset, one.start), one.end)
 
 
 def _lost(spans: pl.DataFrame, attempts: Sequence[Lived]) -> dict[str, float]:
@@ -177,7 +175,7 @@ def _lost(spans: pl.DataFrame, attempts: Sequence[Lived]) -> dict[str, float]:
     )
     for name, gpus, begin, end, estimated in rows.iter_rows():
         one = own[name]
-        is_tail = estimated or begin >= max((row.at for row in one.result.steps), default=begin)
+        is_tail = estimated or begin >= one.last_step_at
         domain = one.domain if is_tail else before[name]
         lost[domain.value] += gpus * (end - begin) / SECOND / HOUR
     return dict(sorted(lost.items()))

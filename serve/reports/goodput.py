@@ -14,6 +14,7 @@ from rich.text import Text
 
 from relume.advice import Operation
 from relume.errors import counted
+from relume.features.goodput.cluster import IDLE
 from relume.models.policy.policy import Preset
 from relume.models.scoring.intervals import Proportion
 from relume.models.worth.counterfactual import Hand
@@ -38,6 +39,7 @@ def to_document(worth: Worth) -> dict[str, Any]:
         "runs": goodput.runs,
         "failures": goodput.failures,
         "shares": goodput.shares,
+        "cluster_shares": None if worth.cluster is None else dict(worth.cluster),
         "gpu_hours": goodput.gpu_hours,
         "held_gpu_hours": goodput.held,
         "estimated_gpu_hours": goodput.estimated,
@@ -205,9 +207,13 @@ def _rate_words(rate: Document) -> Iterator[str]:
 
 
 def _buckets(document: Document) -> Group:
-    table = _table("bucket", "GPU-hours", "share")
+    cluster = document["cluster_shares"]
+    table = _table("bucket", "GPU-hours", "share", *(["of the cluster"] if cluster else []))
     for bucket, share in document["shares"].items():
-        _row(table, bucket, f"{document['gpu_hours'][bucket]:,.2f}", f"{share:.4f}")
+        of_all = [f"{cluster[bucket]:.4f}"] if cluster else []
+        _row(table, bucket, f"{document['gpu_hours'][bucket]:,.2f}", f"{share:.4f}", *of_all)
+    if cluster:
+        _row(table, IDLE, "", "", f"{cluster[IDLE]:.4f}")
     split = document["estimated_gpu_hours"]
     below = f"{document['held_gpu_hours']:,.2f} GPU-hours were held, the rest waited for"
     if split:

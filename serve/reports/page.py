@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,13 @@ from relume.errors import InputError
 from relume.printing import printable
 from relume.serve.backtest.results import AttemptResult, UnitResult
 from relume.serve.reports import goodput, score
+from relume.serve.reports.pictures import pictures
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 EXTRA = "report"
+_PACKAGES = ("altair", "jinja2", "vl_convert")
 MAX_FAILURES = 500
 """Failures that are listed; results.jsonl has all of them."""
 MAX_TEXT = 300
@@ -49,6 +52,24 @@ class Sheet:
     below: str
 
 
+def require_packages() -> None:
+    """See that a page can be made: better before a long replay than after it.
+
+    Raises
+    ------
+    InputError
+        Without the packages of the extra ``report``.
+    """
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            "report as HTML",
+            found=f"no package {', '.join(missing)}",
+            expected=f"the packages of the extra {EXTRA!r}",
+            hint=f"pip install 'relume[{EXTRA}]'",
+        )
+
+
 def page(document: Mapping[str, Any], units: Iterable[UnitResult]) -> str:
     """Return the page of a backtest.
 
@@ -64,23 +85,13 @@ def page(document: Mapping[str, Any], units: Iterable[UnitResult]) -> str:
     InputError
         Without the packages of the extra ``report``.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an extra
-        from markupsafe import Markup  # noqa: PLC0415
+    require_packages()
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an extra
+    from markupsafe import Markup  # noqa: PLC0415
 
-        from relume.serve.reports.pictures import pictures  # noqa: PLC0415 - see above
-
-        shown = [
-            {"title": one.title, "source": _as_image(one.svg)}
-            for one in pictures(document["goodput"])
-        ]
-    except ImportError as error:
-        raise InputError(
-            "report as HTML",
-            found=f"no package {error.name}",
-            expected=f"the packages of the extra {EXTRA!r}",
-            hint=f"pip install 'relume[{EXTRA}]'",
-        ) from error
+    shown = [
+        {"title": one.title, "source": _as_image(one.svg)} for one in pictures(document["goodput"])
+    ]
     groups = [*score.render(document), *goodput.render(document["goodput"])]
     sheets = [*map(_sheet, groups), *_failures(units)]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -8,7 +8,8 @@ from recording import judging
 from relume.benchmarks.corpora import alibaba_pods
 from relume.benchmarks.goodput import deviation, without_logs
 from relume.benchmarks.replay import dense_log, measured_unit, replayed
-from relume.serve.backtest.lived import NO_GPU, lives_of
+from relume.serve.backtest.lived import NO_GPU
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.units import dataset_units
 
 HEAD = "name,cpu_milli,num_gpu,pod_phase,creation_time,deletion_time,scheduled_time"

@@ -12,7 +12,8 @@ from relume.features.goodput.buckets import Bucket, spans_of
 from relume.models.worth.counterfactual import Hand
 from relume.serve.backtest.goodput import goodput_of
 from relume.serve.backtest.hindsight import hindsight_of
-from relume.serve.backtest.lived import GPUS_PER_NODE, lives_of
+from relume.serve.backtest.lived import GPUS_PER_NODE
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.runs import STALL_SECONDS
 from relume.serve.backtest.steps import MAX_ROWS
 from relume.serve.backtest.worth import Worth

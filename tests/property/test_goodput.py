@@ -13,7 +13,8 @@ from relume.features.goodput.buckets import spans_of
 from relume.features.goodput.cluster import by_run, ettr, ettr_speed, shares
 from relume.serve.backtest.goodput import goodput_of
 from relume.serve.backtest.hindsight import hindsight_of
-from relume.serve.backtest.lived import Lives, lives_of
+from relume.serve.backtest.lived import Lives
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.results import AttemptResult, UnitResult
 from relume.serve.backtest.steps import StepRow
 

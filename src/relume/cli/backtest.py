@@ -107,6 +107,10 @@ def backtest(
     from relume.serve.reports import across
     from relume.serve.reports.goodput import to_document
 
+    if html is not None:
+        from relume.serve.reports.page import require_packages
+
+        require_packages()
     recording = Recording(data, labels)
     settings = load_config(config).settings
     judging = Judging.of(settings, rules or [], lake=recording.lake)

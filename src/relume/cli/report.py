@@ -31,6 +31,16 @@ SinceOption = Annotated[
     str | None,
     typer.Option("--since", metavar="SPAN", help="Only the last 2h, 7d …", show_default=False),
 ]
+ClusterOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        min=1,
+        help="In service all the time: then shares of the cluster are said, idle ones included.",
+        show_default=False,
+    ),
+]
 GpusOption = Annotated[
     int,
     typer.Option(
@@ -155,6 +165,7 @@ def goodput(
     *,
     lake: LakeOption,
     since: SinceOption = None,
+    gpus: ClusterOption = None,
     gpus_per_node: GpusOption = 8,
     as_json: JsonOption = False,
     config: ConfigOption = None,
@@ -184,7 +195,8 @@ def goodput(
     ):
         with replay_progress(recording.name) as advance:
             recording.replay(judging, results, advance, learns=False)
-        worth = worth_of(recording, results.read(), Assumed(gpus_per_node=gpus_per_node), window)
+        assumed = Assumed(gpus_per_node=gpus_per_node, gpus=gpus)
+        worth = worth_of(recording, results.read(), assumed, window)
     document = to_document(worth)
     if as_json:
         print_json(document)

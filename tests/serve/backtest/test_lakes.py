@@ -9,11 +9,13 @@ from living import Live, analyzer
 from recording import SECOND, judging
 from relume.advice import comparable
 from relume.events import SchedulerEvent
+from relume.identity import AttemptId
 from relume.ingest.lake import LakeReader
 from relume.serve.backtest.lakes import entry_of, is_live
 from relume.serve.backtest.live import replay_live
 from relume.serve.backtest.results import Results
 from relume.serve.backtest.run import Recording
+from relume.serve.backtest.worth import worth_of
 from relume.verdict import Kind
 
 ATTEMPT = "lab/7@100.0"
@@ -55,7 +57,13 @@ def test_a_lake_of_a_service_gives_the_advice_of_the_service(live: Live, tmp_pat
         for _ in range(2):  # the second time there is nothing to do
             recording.replay(judging(), results)
         [result] = results.read()
+        worth = worth_of(recording, results.read())
     assert [one.state for one in result.attempts] == ["FAILED"]
+    [one] = worth.lives.attempts
+    assert one.eligible == AttemptId.parse(one.name).job_key.first_submit_time
+    assert one.has_steps
+    assert one.alarm == again.decisions[0].advice.created_at  # which the service wrote then
+    assert sum(worth.goodput.shares.values()) == pytest.approx(1, abs=1e-9)
 
 
 def test_what_the_scheduler_said_is_put_together() -> None:

@@ -11,6 +11,7 @@ import pytest
 from recording import SECOND, START, TRACEBACK, clock, entry, judging, logged, recorded
 from relume.advice import Operation
 from relume.dataset import AttemptEntry
+from relume.errors import InputError
 from relume.models.policy.policy import Preset
 from relume.models.worth.agreement import Act
 from relume.models.worth.counterfactual import Hand
@@ -241,3 +242,14 @@ def test_a_try_while_the_run_was_to_be_held_back_tells_what_holding_is_worth(
     assert (told.failures, told.untried) == (2, 0)
     assert told.lost[Hand.RELUME] == pytest.approx(16 * 1800, rel=0.02)  # the first one's hold
     assert told.lost[Hand.BASELINE] > 16 * 200  # the second one was in vain
+
+
+def test_shares_of_a_cluster_have_what_was_idle(tmp_path: Path) -> None:
+    one = attempt(tmp_path, 0, 100, 400, steps(110, 390), eligible=START, **WELL)
+    found = worth(tmp_path, one, assumed=Assumed(gpus=32)).cluster
+    assert found is not None
+    assert sum(found.values()) == pytest.approx(1, abs=1e-9)
+    assert found["queue"] == pytest.approx(16 * 100 / (32 * 400))
+    assert found["idle"] == pytest.approx(0.5)
+    with pytest.raises(InputError, match="16 in use at once"):
+        worth(tmp_path / "again", replace(one, files=()), assumed=Assumed(gpus=8))

@@ -5,7 +5,7 @@ from rich.console import Console
 from relume.features.goodput.buckets import Bucket, spans_of
 from relume.serve.backtest.goodput import goodput_of
 from relume.serve.backtest.hindsight import hindsight_of
-from relume.serve.backtest.lived import lives_of
+from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.results import AttemptResult, UnitResult
 from relume.serve.backtest.worth import Worth
 from relume.serve.reports.goodput import render, sentences, to_document

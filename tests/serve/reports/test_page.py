@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -106,3 +108,16 @@ def test_the_policy_forbids_scripts_and_requests(parsed: Elements) -> None:
 def test_it_says_what_the_terminal_says(parsed: Elements) -> None:
     for words in ("Where the time of GPUs went", "False alarms", "Failures", "made up"):
         assert words in parsed.text
+
+
+def test_without_its_packages_it_says_so_before_anything_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(tmp_path, entry(files=(), start=START))
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    out = tmp_path / "out"
+    result = CliRunner().invoke(
+        app, ["backtest", str(tmp_path), "--html", str(tmp_path / "p.html"), "--out", str(out)]
+    )
+    assert "pip install 'relume[report]'" in str(result.exception)
+    assert not out.exists()
