@@ -72,7 +72,7 @@ def break_attempt(
     ]
     spans = {one.file.path: one.span() for one in files}
     main, span = _main(entry, files, spans)
-    second = round(span.first + injection.at * (span.last - span.first))
+    second = span.at(injection.at)
     left_out = frozenset(path for path, one in spans.items() if one is None)
     timed = [one for one in files if one.file.path not in left_out]
     who = speakers(entry)
@@ -108,7 +108,7 @@ def _main(
             expected="one that tells when its lines were written",
             hint="faults have a time; choose another --attempt",
         )
-    return max(known, key=lambda one: one[1].count)
+    return max(known, key=lambda one: len(one[1].seconds))
 
 
 def _node(entry: AttemptEntry, who: Speakers, injection: Injection, rng: Random) -> str | None:

@@ -41,6 +41,12 @@ class Fault:
     cuts_pipe: bool = False
 
 
+_MISTAKES = stories(
+    "exception_everywhere", "cuda_oom_all_ranks", "bad_sample_on_one_rank", "device_side_assert"
+)
+"""Of the workload those that are a crash by anybody's word: ranks that differ may be a hang."""
+
+
 def _crash(domain: Domain, summary: str, *, of_node: bool = False) -> Fault:
     return Fault(
         name=f"crash-{domain.value}",
@@ -48,7 +54,7 @@ def _crash(domain: Domain, summary: str, *, of_node: bool = False) -> Fault:
         kind=None if domain is Domain.SCHEDULER else Kind.CRASH,
         domain=domain,
         of_node=of_node,
-        tells=stories_of("", domain, of_node=of_node),
+        tells=_MISTAKES if domain is Domain.WORKLOAD else stories_of("", domain, of_node=of_node),
     )
 
 

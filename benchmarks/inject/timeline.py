@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
-from itertools import pairwise
-from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from relume.benchmarks.corpora.clocks import with_clock
 from relume.benchmarks.inject.stated import slowed_line
@@ -19,19 +20,34 @@ from relume.ingest.timestamps import zone_of
 from relume.serve.backtest.pieces import LineClock, Piece, timed_pieces
 from relume.serve.backtest.sources import file_source
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _MLPERF, _MLPERF_TIME = ":::MLLOG", re.compile(r'("time_ms": ?)\d{12,14}\b')
 _MIN_CLOCKS = 10
 """Seconds with lines; a log with fewer has no pace that could change."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """The first and the last second of a log's clocks, how many there are, and their usual gap."""
+    """The seconds (POSIX) in which a log was written, in their order."""
 
-    first: int
-    last: int
-    count: int
-    gap: float
+    seconds: NDArray[np.int64]
+
+    @property
+    def first(self) -> int:
+        """The first of them."""
+        return int(self.seconds[0])
+
+    @property
+    def last(self) -> int:
+        """The last of them."""
+        return int(self.seconds[-1])
+
+    def at(self, share: float) -> int:
+        """Return the last second with lines up to a share of the time."""
+        wanted = self.first + share * (self.last - self.first)
+        return int(self.seconds[np.searchsorted(self.seconds, wanted, side="right") - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +71,11 @@ class RecordedFile:
     def span(self) -> Span | None:
         """Return when its lines were written; null where too few have a clock."""
         pieces = (one for one in self._pieces() if one.block is not None)
-        seconds = [one.second for one in pieces if one.second is not None]
+        told = (one.second for one in pieces if one.second is not None)
+        seconds = np.fromiter(told, np.int64)
         if len(seconds) < _MIN_CLOCKS:
             return None
-        gap = median(later - earlier for earlier, later in pairwise(seconds))
-        return Span(seconds[0], seconds[-1], len(seconds), gap)
+        return Span(seconds)
 
     def until(self, second: int) -> Iterator[bytes]:
         """Yield what was written up to the end of a second (POSIX)."""

@@ -52,11 +52,16 @@ class Truth:
         """Tell a fault of a node on which nobody ran: only its system log counts."""
         return self._tell(failure, [node_name(failure.node)], 1, _IDLE_SECONDS, 0)
 
-    def incidents(self, stay: Stay, attempt: str, told: Told | None) -> tuple[Incident, ...]:
-        """Return the labels of an attempt: slow times, and its failure."""
+    def incidents(
+        self, stay: Stay, attempt: str, told: Told | None, last: float
+    ) -> tuple[Incident, ...]:
+        """Return the labels of an attempt: slow times, and its failure.
+
+        That cost progress from the `last` step on: the one that was under way is lost.
+        """
         found = [*self._slow(stay, attempt)]
         if stay.failure is not None and told is not None:
-            found.append(self._failed(stay, stay.failure, attempt, told))
+            found.append(self._failed(stay, stay.failure, attempt, told, last))
         return tuple(found)
 
     def cause_of(self, failure: Failure) -> Cause:
@@ -86,7 +91,9 @@ class Truth:
             fits=lambda told: told.shows_hang == hangs,
         )
 
-    def _failed(self, stay: Stay, failure: Failure, attempt: str, told: Told) -> Incident:
+    def _failed(
+        self, stay: Stay, failure: Failure, attempt: str, told: Told, last: float
+    ) -> Incident:
         cause = self.cause_of(failure)
         domain = Domain(cause.domain)
         return Incident(
@@ -94,10 +101,9 @@ class Truth:
             attempt=attempt,
             kind=Kind.HANG if told.shows_hang else Kind.CRASH,
             domain=None if domain is Domain.UNKNOWN else domain,
-            cause=cause.name,
             culprit_nodes=() if failure.node == NO_NODE else (node_name(failure.node),),
             culprit_ranks=() if told.truth.rank is None else (told.truth.rank,),
-            onset=micros(failure.at),
+            onset=micros(last),
             end=max(micros(failure.at), slurm_micros(stay.end)),
             label_source=LABEL_SOURCE,
             watchdog=told.shows_hang,

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from relume.benchmarks.episodes.staging import Told
 from relume.benchmarks.simulator.faults import DAY
 from relume.benchmarks.simulator.recording import Stay
 from relume.benchmarks.simulator.simulate import Living, Setting
 from relume.benchmarks.simulator.telemetry import accounting, metrics
-from relume.benchmarks.simulator.telemetry.joblog import job_lines, told_from
+from relume.benchmarks.simulator.telemetry.joblog import JobLog, told_from
 from relume.benchmarks.simulator.telemetry.nodelogs import NodeLogs
 from relume.benchmarks.simulator.telemetry.site import Job, node_name, slurm_micros
 from relume.benchmarks.simulator.telemetry.truth import Truth
@@ -126,6 +125,8 @@ class _Writer:
         state = accounting.state_of(stay, "FAILED" if told is None else told.truth.state)
         self.rows.append(accounting.row(job, stay, state, before=before, comes_again=comes_again))
         attempt = job.attempt(stay)
+        log = JobLog(job, stay, self.words, told)
+        files = self._files(log)
         exit_code, signal = _EXIT.get(state, (1, 0))
         return AttemptEntry(
             attempt=attempt,
@@ -138,14 +139,15 @@ class _Writer:
             state=state,
             exit_code=exit_code,
             signal=signal,
-            files=self._files(job, stay, told),
-            incidents=self.truth.incidents(stay, attempt, told),
+            files=files,
+            incidents=self.truth.incidents(stay, attempt, told, log.last),
         )
 
-    def _files(self, job: Job, stay: Stay, told: Told | None) -> tuple[LogFile, ...]:
+    def _files(self, log: JobLog) -> tuple[LogFile, ...]:
+        job, stay, told = log.job, log.stay, log.told
         name = f"{LOGS}/{job.job_id}-{stay.number}"
         with (self.folder / f"{name}.out").open("w", encoding="utf-8", newline="") as stream:
-            stream.writelines(f"{line}\n" for line in job_lines(job, stay, self.words, told))
+            stream.writelines(f"{line}\n" for line in log.lines())
         files = [LogFile(path=f"{name}.out", stream="stdout")]
         at = told_from(stay)
         words = [] if told is None else [w.text for w in told.controller if at + w.at <= stay.end]

@@ -47,6 +47,12 @@ ParametersOption = Annotated[
         show_default=False,
     ),
 ]
+FaultsOption = Annotated[
+    float,
+    typer.Option(
+        "--fault-factor", help="So many times as many faults as published, to see some sooner."
+    ),
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(
@@ -133,6 +139,7 @@ def simulate(
     seed: SeedOption = 0,
     operator: OperatorOption = None,
     parameters: ParametersOption = None,
+    fault_factor: FaultsOption = 1.0,
     out: OutOption = None,
     telemetry: TelemetryOption = None,
     inject: InjectOption = None,
@@ -172,7 +179,7 @@ def simulate(
 
     results = Path(load_config().settings.benchmarks.results_folder)
     setting = Setting(nodes=nodes, days=days, jobs=jobs, seed=seed)
-    rates = load(parameters or PUBLISHED)
+    rates = load(parameters or PUBLISHED).with_faults(fault_factor)
     if telemetry is not None:
         _write_telemetry(rates, setting, operator or ["baseline"], results, telemetry)
         return
