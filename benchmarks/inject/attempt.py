@@ -65,11 +65,8 @@ def break_attempt(
         When no log of it has clocks, or the node isn't one of its nodes.
     """
     fault = injection.fault
-    files = [
-        RecordedFile(file, header.timezone, entry.start)
-        for file in entry.files
-        if file.stream not in _OTHERS
-    ]
+    every = [RecordedFile(file, header.timezone, entry.start) for file in entry.files]
+    files = [one for one in every if one.stream not in _OTHERS]
     spans = {one.file.path: one.span() for one in files}
     main, span = _main(entry, files, spans)
     second = span.at(injection.at)
@@ -77,8 +74,9 @@ def break_attempt(
     timed = [one for one in files if one.file.path not in left_out]
     who = speakers(entry)
     node = _node(entry, who, injection, rng)
+    nodes = who.nodes or tuple(filter(None, [node]))
     broken = Broken(
-        entry=replace(entry, nodes=who.nodes, attempt=_identity(entry, span)),
+        entry=replace(entry, nodes=nodes, attempt=_identity(entry, span)),
         logs={one.file.path: partial(one.until, second) for one in timed},
         left_out=left_out,
         cuts_pipe=fault.cuts_pipe,
@@ -86,7 +84,7 @@ def break_attempt(
     if fault.slows:
         _slow(broken, timed, second, span, injection)
     elif fault.tells:
-        _tell(broken, main, second, injection, node, who, rng)
+        _tell(broken, main, second, injection, node, who.rank + 1, rng)
     elif fault.cuts_pipe:
         broken.entry = replace(broken.entry, end=entry.end or _micros(span.last))
     else:
@@ -157,15 +155,14 @@ def _tell(  # noqa: PLR0913, PLR0917 - what is told of whom, when and how
     second: int,
     injection: Injection,
     node: str | None,
-    who: Speakers,
+    ranks: int,
     rng: Random,
 ) -> None:
-    """Let a story be told at the end of the log."""
-    nodes = who.nodes or ((node,) if node else ("node1",))
+    """Let a story be told at the end of the log; at least `ranks` ranks are known."""
+    nodes = broken.entry.nodes or ("node1",)
     start = datetime.fromtimestamp(second + 1, UTC).astimezone(zone_of(main.zone))
     job = AttemptId.parse(broken.entry.attempt).job_key.job_id
     stage = make_stage(nodes, int(job) if job.isdecimal() else 1, start, culprit=node)
-    ranks = who.rank + 1
     per_node = -(-ranks // len(nodes)) if ranks > len(nodes) else RANKS_A_NODE
     told = tell(
         injection.fault.tells,

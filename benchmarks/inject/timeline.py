@@ -68,6 +68,11 @@ class RecordedFile:
     zone: str
     near: int | None
 
+    @property
+    def stream(self) -> str:
+        """What it is, by the data set or its content: ``stdout``, ``kernel`` and so on."""
+        return file_source(self.file).stream
+
     def span(self) -> Span | None:
         """Return when its lines were written; null where too few have a clock."""
         pieces = (one for one in self._pieces() if one.block is not None)

@@ -14,8 +14,8 @@ from relume.benchmarks.simulator.telemetry.site import START, Job, moment
 
 NOISE_SHARE = 0.05
 """Lines that show no progress, for one that does."""
-PREEMPTION_SECONDS = 60.0
-"""How long before its end a job learns that it is preempted."""
+PREEMPTION_SECONDS = 10.0
+"""How long before its end a job is told to go; it prints, and ends."""
 _MAX_STEPS = 10**9
 
 

@@ -17,7 +17,7 @@ CLUSTER = "simulated"
 START = datetime(2026, 3, 2, tzinfo=UTC)
 """When a simulated cluster begins to live."""
 _FIRST_JOB = 100_001
-_PACE = 4.0, 12.0
+PACES = 4.0, 12.0
 """Seconds from one line of progress to the next."""
 _PROJECTS = 8
 """Names of jobs, each of one user and framework: runs of a name are a family."""
@@ -76,7 +76,7 @@ class Job:
         rng = Random(f"{words}/{run}")
         project = rng.randrange(_PROJECTS)
         of_project = Random(f"{words}/project {project}")
-        framework, pace = of_project.choice(list(FRAMEWORKS)), of_project.uniform(*_PACE)
+        framework, pace = of_project.choice(list(FRAMEWORKS)), of_project.uniform(*PACES)
         return cls(
             run=run,
             job_id=_FIRST_JOB + number,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from relume.benchmarks.ingest.room import require_room
 from relume.benchmarks.simulator.faults import DAY
 from relume.benchmarks.simulator.recording import Stay
 from relume.benchmarks.simulator.simulate import Living, Setting
 from relume.benchmarks.simulator.telemetry import accounting, metrics
 from relume.benchmarks.simulator.telemetry.joblog import JobLog, told_from
 from relume.benchmarks.simulator.telemetry.nodelogs import NodeLogs
-from relume.benchmarks.simulator.telemetry.site import Job, node_name, slurm_micros
+from relume.benchmarks.simulator.telemetry.site import PACES, Job, node_name, slurm_micros
 from relume.benchmarks.simulator.telemetry.truth import Truth
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile, Origin
 from relume.errors import InputError
@@ -21,6 +22,7 @@ from relume.ingest.datasets import Dataset, write_dataset
 
 MAX_NODE_DAYS = 1_000
 """Of more there would be too many files and lines; the fast form has no such limit."""
+_LINE_BYTES, _METRIC_BYTES_A_DAY = 400, 1_000_000
 LOGS, ACCOUNTING = "logs", "sacct.txt"
 _EXIT = {"COMPLETED": (0, 0), "PREEMPTED": (0, 15), "REQUEUED": (0, 15), "RUNNING": (None, None)}
 
@@ -53,6 +55,7 @@ def write_telemetry(living: Living, folder: Path, *, words: str | None = None) -
                 str(folder), found="a folder with files", expected="a new or an empty folder"
             )
         (folder / LOGS).mkdir(parents=True, exist_ok=True)
+        require_room("telemetry", folder, expected_bytes(living))
         return _Writer(living, truth, seed, folder).write()
     except OSError as error:
         raise InputError(
@@ -75,6 +78,13 @@ def require_small(setting: Setting) -> None:
             expected=f"at most {MAX_NODE_DAYS}",
             hint="fewer --nodes or --days",
         )
+
+
+def expected_bytes(living: Living) -> int:
+    """Return about how much is written at most: steps at the quickest pace, and metrics."""
+    seconds = sum(stay.end - stay.started for stay in living.recording.stays)
+    node_days = living.setting.nodes * living.setting.days
+    return round(seconds / PACES[0] * _LINE_BYTES + node_days * _METRIC_BYTES_A_DAY)
 
 
 @dataclass(slots=True)

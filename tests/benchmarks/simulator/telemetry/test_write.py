@@ -14,7 +14,11 @@ from relume.benchmarks.simulator.recording import Ended, Stay
 from relume.benchmarks.simulator.simulate import Living, Setting
 from relume.benchmarks.simulator.telemetry.joblog import steps_done
 from relume.benchmarks.simulator.telemetry.site import Job, micros, node_name, slurm_micros
-from relume.benchmarks.simulator.telemetry.write import require_small, write_telemetry
+from relume.benchmarks.simulator.telemetry.write import (
+    expected_bytes,
+    require_small,
+    write_telemetry,
+)
 from relume.dataset import AttemptEntry, Incident, Origin
 from relume.errors import InputError
 from relume.features.progress import parse_progress
@@ -195,6 +199,12 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
     assert all((first / name).read_bytes() == (again / name).read_bytes() for name in names)
+
+
+def test_there_has_to_be_room_for_what_is_written(living: Living, dataset: Dataset) -> None:
+    files = [path for path in dataset.folder.rglob("*") if path.is_file()]
+    written = sum(path.stat().st_size for path in files)
+    assert 0.5 * expected_bytes(living) < written < expected_bytes(living)
 
 
 def test_a_folder_with_files_and_too_much_telemetry_are_refused(tmp_path: Path) -> None:
