@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOLDER = "metrics"
-STEP_SECONDS = 60.0
+STEP_SECONDS = 15.0
 GPUS = 8
 
 

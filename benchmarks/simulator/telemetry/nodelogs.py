@@ -45,7 +45,7 @@ class NodeLogs:
 
 
 def _calm(node: str, seconds: float, rng: Random) -> list[tuple[float, str]]:
-    lines, at = [], rng.expovariate(1 / _CALM_SECONDS)
+    lines, at = [], rng.uniform(0, min(seconds, _CALM_SECONDS))
     while at < seconds:
         lines.append(
             (at, f"{moment(at).isoformat(timespec='microseconds')} {node} kernel: {calm_line(rng)}")

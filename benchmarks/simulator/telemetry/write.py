@@ -22,7 +22,7 @@ from relume.ingest.datasets import Dataset, write_dataset
 
 MAX_NODE_DAYS = 1_000
 """Of more there would be too many files and lines; the fast form has no such limit."""
-_LINE_BYTES, _METRIC_BYTES_A_DAY = 400, 1_000_000
+_LINE_BYTES, _METRIC_BYTES_A_DAY = 400, 4_000_000
 LOGS, ACCOUNTING = "logs", "sacct.txt"
 _EXIT = {"COMPLETED": (0, 0), "PREEMPTED": (0, 15), "REQUEUED": (0, 15), "RUNNING": (None, None)}
 
