@@ -10,7 +10,10 @@ from recording import steps
 from relume.benchmarks.simulator.parameters import PUBLISHED
 from relume.cli import app
 from relume.errors import InputError
+from relume.events import LogLine, Sample, SchedulerEvent
 from relume.ingest.datasets import read_dataset
+from relume.ingest.lake import LakeReader
+from relume.ingest.lake.segments import TABLES
 
 SMALL = ("--nodes", "64", "--days", "10", "--operator", "baseline", "--operator", "oracle")
 
@@ -51,7 +54,7 @@ def test_a_site_brings_its_own_parameters_and_keeps_the_recording(tmp_path: Path
     assert "8 files" in result.stderr
 
 
-def test_telemetry_is_a_data_set_that_a_backtest_and_a_lake_read(tmp_path: Path) -> None:
+def test_telemetry_is_a_data_set_and_a_lake_reads_all_of_it(tmp_path: Path) -> None:
     folder, lake = tmp_path / "data", tmp_path / "lake"
     few = ("--nodes", 3, "--days", 0.03, "--jobs", 4, "--fault-factor", 1000)
     result = run(*few, "--telemetry", folder)
@@ -63,10 +66,11 @@ def test_telemetry_is_a_data_set_that_a_backtest_and_a_lake_read(tmp_path: Path)
         imported = CliRunner().invoke(app, ["lake", "import", str(source), "--lake", str(lake)])
         assert imported.exit_code == 0
         assert "metric_unknown" not in imported.output
-    found = CliRunner().invoke(
-        app, ["backtest", str(lake), "--labels", str(folder), "--json"], catch_exceptions=False
-    )
-    assert json.loads(found.stdout)["counts"]["attempts"] == len(entries)
+    reader = LakeReader(lake)
+    assert {TABLES[LogLine], TABLES[Sample]} <= reader.tables().keys()
+    assert {one.attempt for one in entries} <= {
+        event.attempt for event in reader.events() if isinstance(event, SchedulerEvent)
+    }
 
 
 def test_a_fault_is_put_into_telemetry(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_backtest_of_it_makes_sense(report: ScoreReport) -> None:
     assert report.attribution.exclusions.on_workload == 0
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(words=st.text(min_size=1, max_size=8))
 def test_other_words_tell_the_same_truth(
     words: str, tmp_path_factory: pytest.TempPathFactory
