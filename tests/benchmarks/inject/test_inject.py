@@ -204,6 +204,32 @@ def test_no_clocks_no_node_nothing_healthy_and_no_such_fault_say_so(tmp_path: Pa
         find("hnag")
 
 
+CLOCKED = st.builds(
+    lambda second, words: b"2026-03-04 07:%02d:%02d,000 " % divmod(second, 60) + words,
+    st.integers(0, 3599),
+    st.binary(max_size=30),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lines=st.lists(st.one_of(st.binary(max_size=60), CLOCKED), max_size=60),
+    fault=st.sampled_from(sorted(FAULTS)),
+    at=st.floats(0.01, 0.99),
+)
+def test_whatever_is_in_a_log_it_is_broken_or_refused(
+    lines: list[bytes], fault: str, at: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "job.log").write_bytes(b"\n".join(lines))
+    injection = Injection(fault=find(fault), at=at, node="gpu-1")
+    try:
+        [entry] = inject(folder / "job.log", folder / "out", injection).attempts()
+    except InputError:
+        return
+    assert len(entry.incidents or ()) == (FAULTS[fault].kind is not None)
+
+
 def test_a_log_that_is_gone_is_told(tmp_path: Path) -> None:
     made = entry(7, files=(LogFile(path="none.out"),))
     write_dataset(tmp_path / "source", DatasetHeader(name="x"), [made])
