@@ -28,7 +28,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     del data  # made here
     size = QUICK_SIZE if quick else SIZE
     with tempfile.TemporaryDirectory(prefix="relume-memory-") as work:
-        require_room("memory", Path(work), size)
+        require_room("bench memory", Path(work), size)
         log = Path(work) / "job.log"
         write_log(log, size // SMALL_SHARE)
         small = watch_relume("diagnose", "--json", str(log), limit_seconds=LIMIT_SECONDS)

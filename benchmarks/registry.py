@@ -207,6 +207,14 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.simulator.facts",
     ),
     Bench(
+        "telemetry",
+        "what a backtest finds in the full telemetry of simulated clusters, in which faults come "
+        "often (simulated, never pooled with recorded)",
+        "none (takes some minutes)",
+        "relume.benchmarks.simulator.telemetry.bench",
+        has_quick=True,
+    ),
+    Bench(
         "policy",
         "what is decided when a recorded workload failure comes again in other clothes, with "
         "progress or without, or after another one",

@@ -49,7 +49,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     measures: dict[str, Measure] = {}
     with tempfile.TemporaryDirectory(prefix="relume-backtest-") as work:
         folder = Path(work)
-        require_room("backtest", folder, lines * BYTES_A_LINE)
+        require_room("bench backtest", folder, lines * BYTES_A_LINE)
         digests = _recorded(data, folder, measures)
         large = _large(folder, lines, measures)
         _killed(folder, kills, measures)

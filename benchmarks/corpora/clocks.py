@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from relume.ingest.prefixes import parse_prefix
 from relume.ingest.timestamps import FORMS
@@ -13,11 +13,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UTC = frozenset({"Z", "UTC", "GMT"})
 
 
-def with_clock(line: str, time: int) -> str:
+def with_clock(line: str, time: int, zone: tzinfo = UTC) -> str:
     """Return `line` with the clock of its prefix set to `time` (UTC microseconds).
 
-    The form stays, and what the form doesn't show (a year, a fraction) is lost. A line without a
-    clock, or with one in another form, stays as it is.
+    The form stays, and what the form doesn't show (a year, a fraction) is lost. A clock that names
+    no zone is of `zone`. A line without a clock, or with one in another form, stays as it is.
 
     Examples
     --------
@@ -29,15 +29,17 @@ def with_clock(line: str, time: int) -> str:
     prefix = parse_prefix(line)
     if prefix.clock is None:
         return line
-    printed = _printed(prefix.clock, _EPOCH + timedelta(microseconds=time))
+    printed = _printed(prefix.clock, _EPOCH + timedelta(microseconds=time), zone)
     return line if printed is None else line.replace(prefix.clock, printed, 1)
 
 
-def _printed(clock: str, moment: datetime) -> str | None:
+def _printed(clock: str, moment: datetime, zone: tzinfo) -> str | None:
     """The moment in the form of a clock; null for another form."""
     found = next((match for form in FORMS if (match := form.fullmatch(clock))), None)
     if found is None:
         return None
+    if found.groupdict().get("zone") is None:
+        moment = moment.astimezone(zone)
     parts: list[str] = []
     done = 0
     shown = _shown(found, moment)

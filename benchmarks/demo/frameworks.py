@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from random import Random
 
 from relume.benchmarks.demo.world import GPUS_PER_NODE, World
 
@@ -18,7 +19,8 @@ def steady(_: int) -> float:
 def megatron(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]:
     """Megatron-LM: one line a step from the last rank."""
     total, batch = 50_000, 512
-    first, base = world.rng.randrange(10, 20_000), world.rng.uniform(2.0, 14.0)
+    first, base = world.rng.randrange(10, 20_000), world.seconds_a_line(2.0, 14.0)
+    first = first if world.done is None else world.done
     yield "training ..."
     yield f"[before the start of training step] datetime: {world.now:%Y-%m-%d %H:%M:%S} "
     for i in range(steps):
@@ -36,11 +38,11 @@ def megatron(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]
 
 def deepspeed(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]:
     """DeepSpeed engine: a line every ten steps and one of its timer."""
-    base = world.rng.uniform(0.4, 3.0)
+    base, first = world.seconds_a_line(0.4, 3.0, steps=10), world.done or 0
     for i in range(steps):
-        seconds = 10 * base * slow(i) * world.rng.gauss(1.0, 0.004)
+        seconds = base * slow(i) * world.rng.gauss(1.0, 0.004)
         stamp = f"{world.wait(seconds):%Y-%m-%d %H:%M:%S},{world.rng.randrange(1000):03d}"
-        step, rate = 10 * (i + 1), 640 / seconds
+        step, rate = 10 * (first + i + 1), 640 / seconds
         yield (
             f"[{stamp}] [INFO] [logging.py:96:log_dist] [Rank 0] step={step}, skipped=2, "
             f"lr=[5e-05], mom=[[0.9, 0.999]]"
@@ -53,11 +55,12 @@ def deepspeed(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str
 
 def hf_trainer(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]:
     """HF Trainer: a tqdm bar redrawn with carriage returns, a dict now and then."""
-    base, total, elapsed = world.rng.uniform(1.5, 9.0), max(steps * 3, 900), 0.0
+    base, first, elapsed = world.seconds_a_line(1.5, 9.0), world.done or 0, 0.0
+    total = max((first + steps) * 3, 900)
     yield "***** Running training *****"
     drawn: list[str] = []
-    for i in range(1, steps + 1):
-        seconds = base * slow(i - 1) * world.rng.gauss(1.0, 0.01)
+    for i in range(first + 1, first + steps + 1):
+        seconds = base * slow(i - first - 1) * world.rng.gauss(1.0, 0.01)
         elapsed += seconds
         world.wait(seconds)
         left = (total - i) * base
@@ -74,13 +77,13 @@ def hf_trainer(world: World, steps: int, slow: Slowdown = steady) -> Iterator[st
 
 def torchtitan(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]:
     """torchtitan: one line a step with tokens per second and device."""
-    base = world.rng.uniform(1.0, 6.0)
+    base, first = world.seconds_a_line(1.0, 6.0), world.done or 0
     for i in range(steps):
         seconds = base * slow(i) * world.rng.gauss(1.0, 0.004)
         stamp = f"{world.wait(seconds):%Y-%m-%d %H:%M:%S},{world.rng.randrange(1000):03d}"
         tps = round(8192 / seconds)
         yield (
-            f"[rank0]:[titan] {stamp} - root - INFO - step: {i + 1:2d}  loss:  "
+            f"[rank0]:[titan] {stamp} - root - INFO - step: {first + i + 1:2d}  loss:  "
             f"{3.2 - i * 0.001:.5f}  grad_norm:  0.5{world.rng.randrange(100):02d}  memory: "
             f"40.12GiB(50.71%)  tps: {tps:,}  tflops: 310.52  mfu: 31.40%"
         )
@@ -88,7 +91,7 @@ def torchtitan(world: World, steps: int, slow: Slowdown = steady) -> Iterator[st
 
 def mlperf(world: World, steps: int, slow: Slowdown = steady) -> Iterator[str]:
     """MLPerf logging: JSON events behind an `srun --label` number."""
-    base, step = world.rng.uniform(5.0, 20.0), 0
+    base, step = world.seconds_a_line(5.0, 20.0), 100 * (world.done or 0)
     for i in range(steps):
         seconds = base * slow(i) * world.rng.gauss(1.0, 0.004)
         step += 100
@@ -116,8 +119,9 @@ def banner(world: World) -> list[str]:
         f"{node}:4100:4100 [0] NCCL INFO Bootstrap : Using eth0:10.1.0.7<0>",
         f"{node}:4100:4310 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so)",
         (
-            "I0302 04:00:01.482718 4100 ProcessGroupNCCL.cpp:980] [PG ID 0 PG GUID 0 Rank 0] "
-            "ProcessGroupNCCL environments: TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, TIMEOUT(ms): 600000"
+            f"I{world.now:%m%d %H:%M:%S}.482718 4100 ProcessGroupNCCL.cpp:980] [PG ID 0 PG GUID 0 "
+            "Rank 0] ProcessGroupNCCL environments: TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, "
+            "TIMEOUT(ms): 600000"
         ),
         "  distributed_timeout_minutes ..................... 10",
         "  exit_on_missing_checkpoint ...................... False",
@@ -141,6 +145,20 @@ def clean_end(framework: str, world: World) -> Sequence[str]:
         "deepspeed": "Training completed",
     }
     return [ends[framework]]
+
+
+def noise_line(world: World, draw: Random) -> str:
+    """Return a line that means nothing, as healthy logs are full of."""
+    node = world.nodes[draw.randrange(len(world.nodes))]
+    rank, worker, number = draw.randrange(world.ranks), draw.randrange(16), draw.randrange(100_000)
+    return draw.choice(
+        (
+            f"{node}:{4100 + rank}:{number} [{rank % 8}] NCCL INFO Channel {worker:02d}/0 : ring",
+            f"[dataloader {worker}] shard {number:05d} of 99999 opened in {number / 997:.1f} ms",
+            f"[rank{rank}] memory: allocated {number / 1000:.2f} GiB, reserved 79.15 GiB",
+            f"{world.now:%Y-%m-%d %H:%M:%S} metrics: {number} samples wait in queue {worker}",
+        )
+    )
 
 
 def _init_complete(world: World, rank: int) -> str:

@@ -12,12 +12,18 @@ _START = datetime(2026, 3, 2, 4, 0, 0, tzinfo=UTC)
 
 @dataclass(slots=True)
 class World:
-    """Nodes and clock of one attempt; `now` advances as its logs are written."""
+    """Nodes and clock of one attempt; `now` advances as its logs are written.
+
+    `pace` are the seconds from one line of progress to the next, and `done` how many lines of
+    progress earlier attempts came to; null draws both.
+    """
 
     rng: Random
     nodes: tuple[str, ...]
     job_id: int
     now: datetime
+    pace: float | None = None
+    done: int | None = None
 
     @property
     def ranks(self) -> int:
@@ -32,6 +38,11 @@ class World:
         """Advance the clock and return it."""
         self.now += timedelta(seconds=seconds)
         return self.now
+
+    def seconds_a_line(self, low: float, high: float, steps: int = 1) -> float:
+        """Return its pace; without one `steps` steps of a length between `low` and `high`."""
+        drawn = steps * self.rng.uniform(low, high)
+        return drawn if self.pace is None else self.pace
 
     def pick_rank(self) -> int:
         """Some rank other than 0, which often prints more than the others."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from relume.benchmarks.episodes.script import INFO, Script, clock
 
 
@@ -16,7 +18,7 @@ def calm_nodes(script: Script, *busy: str) -> None:
     end = script.now
     for node in nodes:
         for _ in range(rng.randrange(3, 9)):
-            script.kernel(node, _calm(script), after=rng.uniform(0, end) - end, tells=())
+            script.kernel(node, calm_line(script.rng), after=rng.uniform(0, end) - end, tells=())
         script.daemon(
             node,
             f"slurmd[3391]: launch task StepId={world.job_id}.0 request from UID:20031 GID:20031 "
@@ -26,8 +28,8 @@ def calm_nodes(script: Script, *busy: str) -> None:
         )
 
 
-def _calm(script: Script) -> str:
-    rng = script.rng
+def calm_line(rng: Random) -> str:
+    """Return what a kernel says anyway."""
     n = rng.randrange(100, 999)
     return rng.choice(
         (

@@ -94,7 +94,8 @@ class Script:
 
     `new_words` asks for wordings that no rule was written against; `used_new` says whether there
     were any. With a number in `form` all wordings are of the third group, and it chooses which.
-    `launcher` is how ranks were started.
+    `launcher` is how ranks were started. With a number in `trained` the steps up to that one are
+    told elsewhere.
     """
 
     world: World
@@ -107,6 +108,7 @@ class Script:
     records: list[Record] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
     no_cut: bool = False
+    trained: int | None = None
 
     def wait(self, low: float, high: float | None = None) -> float:
         """Let time pass."""

@@ -67,7 +67,7 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
     share = QUICK_SHARE if quick else 1
     size, lines, seen = SIZE // share, WAVE_LINES // share, _Seen()
     with tempfile.TemporaryDirectory(prefix="relume-hostile-") as work:
-        require_room("hostile", Path(work), SIZE // share)
+        require_room("bench hostile", Path(work), SIZE // share)
         _texts(Path(work) / "job.log", size, seen)
         _waves(Path(work) / "job.log", lines, seen)
         _patterns(Path(work), seen, list(PATTERNS)[:: 3 if quick else 1])

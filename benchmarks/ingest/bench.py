@@ -39,7 +39,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     lines, kills = (QUICK_LINES, QUICK_KILLS) if quick else (LINES, KILLS)
     with tempfile.TemporaryDirectory(prefix="relume-ingest-") as work:
         folder = Path(work)
-        require_room("ingest", folder, lines * BYTES_A_LINE)
+        require_room("bench ingest", folder, lines * BYTES_A_LINE)
         make_recording(folder / "large", lines=lines, attempts=lines // LINES_AN_ATTEMPT)
         imported = import_by_command(folder / "large", folder / "lake")
         size = sum(path.stat().st_size for path in (folder / "lake").rglob("*.parquet"))

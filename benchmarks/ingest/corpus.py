@@ -9,7 +9,13 @@ from pathlib import Path
 from random import Random
 
 from relume.benchmarks.demo.faults import FAULTS, Ending
-from relume.benchmarks.demo.frameworks import FRAMEWORKS, banner, clean_end, steady
+from relume.benchmarks.demo.frameworks import (
+    FRAMEWORKS,
+    banner,
+    clean_end,
+    noise_line,
+    steady,
+)
 from relume.benchmarks.demo.world import World, make_world
 from relume.clock import from_datetime, from_seconds
 from relume.dataset import (
@@ -123,23 +129,9 @@ def _lines(world: World, framework: str, count: int) -> Iterator[str]:
     steps = chain(banner(world), FRAMEWORKS[framework](world, _MAX_STEPS, steady))
     draw, written = Random(world.job_id), 0
     while written < count:
-        line = _noise(world, draw) if draw.random() < NOISE_SHARE else next(steps)
+        line = noise_line(world, draw) if draw.random() < NOISE_SHARE else next(steps)
         written += line.count("\r") + 1
         yield line
-
-
-def _noise(world: World, draw: Random) -> str:
-    """A line that means nothing, as healthy logs are full of."""
-    node = world.nodes[draw.randrange(len(world.nodes))]
-    rank, worker, number = draw.randrange(world.ranks), draw.randrange(16), draw.randrange(100_000)
-    return draw.choice(
-        (
-            f"{node}:{4100 + rank}:{number} [{rank % 8}] NCCL INFO Channel {worker:02d}/0 : ring",
-            f"[dataloader {worker}] shard {number:05d} of 99999 opened in {number / 997:.1f} ms",
-            f"[rank{rank}] memory: allocated {number / 1000:.2f} GiB, reserved 79.15 GiB",
-            f"{world.now:%Y-%m-%d %H:%M:%S} metrics: {number} samples wait in queue {worker}",
-        )
-    )
 
 
 def _ending(world: World, framework: str, fault: str | None) -> Ending:

@@ -8,8 +8,8 @@ from pathlib import Path
 from relume.errors import InputError
 
 
-def require_room(bench: str, folder: Path, wanted: int) -> None:
-    """Refuse to begin without so many bytes of free disk.
+def require_room(what: str, folder: Path, wanted: int) -> None:
+    """Refuse to begin with what needs so many bytes of free disk where there are fewer.
 
     Raises
     ------
@@ -19,8 +19,8 @@ def require_room(bench: str, folder: Path, wanted: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < wanted:
         raise InputError(
-            f"bench {bench} in {folder}",
+            f"{what} in {folder}",
             found=f"{free / 1e9:.1f} GB of free disk",
             expected=f"{wanted / 1e9:.1f} GB",
-            hint="set TMPDIR to a folder with more room",
+            hint="take a folder with more room; for temporary files, set TMPDIR",
         )

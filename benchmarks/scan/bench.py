@@ -61,7 +61,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         measures |= _of_recordings(scanner, data)
     with tempfile.TemporaryDirectory(prefix="relume-scan-") as work:
         folder, size = Path(work), QUICK_SIZE if quick else SIZE
-        require_room("scan", folder, size)
+        require_room("bench scan", folder, size)
         log = folder / "job.log"
         size = write_log(log, size)
         compared = _compare(scanner, folder, log)

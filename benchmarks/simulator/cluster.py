@@ -19,8 +19,8 @@ from relume.benchmarks.simulator.faults import DAY, NO_NODE, FaultTable
 from relume.benchmarks.simulator.nodes import Nodes
 from relume.benchmarks.simulator.operators import Operator
 from relume.benchmarks.simulator.parameters import Parameters
-from relume.benchmarks.simulator.recording import Recording
-from relume.benchmarks.simulator.runs import Run, RunPlan
+from relume.benchmarks.simulator.recording import Ended, Recording, Stay
+from relume.benchmarks.simulator.runs import Failure, Pace, Run, RunPlan
 from relume.features.goodput.formulas import restart_pays
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Cluster:
         for run in self._runs:
             if run.is_running:
                 run.advance(end)
-                self._record(run, end, failed=run.is_failing)
+                self._record(run, end, Ended.RUNNING)
         return self.recording
 
     def _plan(self, at: float, act: Callable[[float], None]) -> None:
@@ -149,7 +149,7 @@ class Cluster:
             if run.plan.nodes <= self.nodes.free:
                 return
             self.counts.preempted += 1
-            self._requeue(other, now)
+            self._requeue(other, now, Ended.PREEMPTED)
 
     def _start(self, run: Run, nodes: NDArray[np.int64], now: float) -> None:
         run.start(nodes, now, self.parameters.run.restart_seconds)
@@ -175,17 +175,17 @@ class Cluster:
         run.advance(now)
         if run.work < run.plan.work - 1e-3:
             return  # planned at another pace
-        self._stop(run, now, failed=False)
+        self._stop(run, now, Ended.DONE)
         self._schedule(now)
 
-    def _requeue(self, run: Run, now: float) -> None:
+    def _requeue(self, run: Run, now: float, how: Ended = Ended.REQUEUED) -> None:
         """End a healthy attempt, and put its run into the queue again."""
         run.advance(now)
-        self._stop(run, now, failed=True)
+        self._stop(run, now, how)
         self._plan(now, partial(self._enqueue, run))
 
-    def _stop(self, run: Run, now: float, *, failed: bool) -> None:
-        self._record(run, now, failed=failed)
+    def _stop(self, run: Run, now: float, how: Ended) -> None:
+        self._record(run, now, how)
         nodes = run.end(self.parameters.run.checkpoint_seconds)
         for node in self.nodes.release(nodes):
             self._take_out(node, self._repair(self.nodes.fault_of(node)), now)
@@ -199,6 +199,7 @@ class Cluster:
         else:
             run = self.nodes.owner(node)
             if run is None:
+                self.recording.idle.append(Failure(number, node, now))
                 self._take_out(node, self._repair(number), now)  # by a health check
                 return
             loses_node = self.parameters.causes[int(faults.cause[number])].loses_node
@@ -224,7 +225,7 @@ class Cluster:
         """Stop the run's progress at `now`; its end comes when somebody notices."""
         self.counts.failures += 1
         run.advance(now)
-        run.fail(fault)
+        run.fail(Failure(fault, node, now))
         seconds = self._seconds_to_notice(run, fault)
         self.recording.incidents.append((run.attempt_name, now, now + seconds))
         end = partial(self._end_failed, run, run.attempt, node, fault)
@@ -249,7 +250,7 @@ class Cluster:
         away = self.parameters.run.check_seconds
         if node != NO_NODE and self.nodes.fault_of(node) == fault:
             away = self._repair(fault)
-        self._stop(run, now, failed=True)
+        self._stop(run, now, Ended.FAILED)
         if node != NO_NODE and draw < self.operator.names_node:
             self._take_out(node, away, now)
         elif nodes is not None and draw >= 1 - self.operator.blames_innocent:
@@ -293,17 +294,18 @@ class Cluster:
         if of_node and self.operator.knows_stragglers and pays:
             self._requeue(run, now)
             return
-        self._change_pace(run, factor, now)
+        self._change_pace(run, Pace(now, factor, of_node))
         self._plan(now + seconds, partial(self._fast_again, run, run.attempt))
 
     def _fast_again(self, run: Run, attempt: int, now: float) -> None:
         if run.is_in(attempt) and run.is_working:
-            self._change_pace(run, 1.0, now)
+            self._change_pace(run, Pace(now, 1.0, of_node=False))
 
-    def _change_pace(self, run: Run, factor: float, now: float) -> None:
-        run.advance(now)
-        self.recording.steps.append((run.attempt_name, now, run.work))
-        run.factor = factor
+    def _change_pace(self, run: Run, pace: Pace) -> None:
+        run.advance(pace.at)
+        self.recording.steps.append((run.attempt_name, pace.at, run.work))
+        run.factor = pace.factor
+        run.paces.append(pace)
         self._plan_done(run)
 
     def _false_alarm(self, run: Run, now: float) -> None:
@@ -313,14 +315,35 @@ class Cluster:
 
     # --- what is recorded, and drawn -----------------------------------------------------------
 
-    def _record(self, run: Run, now: float, *, failed: bool) -> None:
+    def _record(self, run: Run, now: float, how: Ended) -> None:
         name = run.attempt_name
         gpus = GPUS_PER_NODE * run.plan.nodes
         times = (run.eligible, run.started, now)
+        failed = run.is_failing if how is Ended.RUNNING else how is not Ended.DONE
         self.recording.attempts.append((run.plan.name, name, gpus, *times, failed))
+        self._note_stay(run, now, how)
         if run.since > run.first:
             self.recording.steps.append((name, run.first, run.saved))
             self.recording.steps.append((name, run.since, run.work))
+
+    def _note_stay(self, run: Run, now: float, how: Ended) -> None:
+        if run.nodes is None:
+            return
+        stay = Stay(
+            run=run.plan.name,
+            number=run.attempt,
+            nodes=run.nodes,
+            submitted=run.plan.arrival,
+            eligible=run.eligible,
+            started=run.started,
+            first=run.first,
+            end=now,
+            ended=how,
+            saved=run.saved,
+            failure=run.failure,
+            paces=tuple(run.paces),
+        )
+        self.recording.stays.append(stay)
 
     def _repair(self, fault: int) -> float:
         return float(self.faults.repair[fault])

@@ -13,6 +13,7 @@ from relume.errors import InputError
 from relume.verdict import Domain
 
 PUBLISHED = Path(__file__).with_name("published.toml")
+_MAX_FACTOR = 10_000
 
 
 class _Part(BaseModel):
@@ -99,6 +100,21 @@ class Parameters(_Part):
     stragglers: Stragglers
     run: Run
     mix: Mix
+
+    def with_faults(self, factor: float) -> Self:
+        """Return the same with so many times as many faults: to see some in a small cluster.
+
+        Raises
+        ------
+        InputError
+            For a factor that is none.
+        """
+        if not 0 <= factor < _MAX_FACTOR:
+            raise InputError(
+                "times as many faults", found=f"{factor:g}", expected=f"0 to {_MAX_FACTOR}"
+            )
+        faults = self.faults.model_copy(update={"per_node_day": self.faults.per_node_day * factor})
+        return self.model_copy(update={"faults": faults})
 
     @property
     def node_weight(self) -> float:

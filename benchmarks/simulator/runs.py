@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +11,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_FAULT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an attempt failed: by which fault, of which node (-1: of none), and when."""
+
+    fault: int
+    node: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """From `at` on, steps take `factor` times as long as usual; `of_node` is why."""
+
+    at: float
+    factor: float
+    of_node: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,8 @@ class Run:
         Seconds of work: at the last checkpoint of its attempt before this one, and by `since`.
     factor
         How many times longer a step takes than usual.
+    failure, paces
+        Of this attempt: how it failed, and where its pace changed.
     last_fault, repeats, repeats_at, mended_at
         The fault by which it failed last; how often in a row; and, for one that comes back, at
         which work and until when.
@@ -54,11 +74,17 @@ class Run:
     saved: float = 0.0
     work: float = 0.0
     factor: float = 1.0
-    is_failing: bool = False
+    failure: Failure | None = None
+    paces: list[Pace] = field(default_factory=list)
     last_fault: int = NO_FAULT
     repeats: int = 0
     repeats_at: float | None = None
     mended_at: float = -math.inf
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it stands still by a fault."""
+        return self.failure is not None
 
     @property
     def is_running(self) -> bool:
@@ -84,7 +110,7 @@ class Run:
         self.attempt += 1
         self.nodes, self.started = nodes, now
         self.first = self.since = now + restart_seconds
-        self.work, self.factor, self.is_failing = self.saved, 1.0, False
+        self.work, self.factor, self.failure, self.paces = self.saved, 1.0, None, []
 
     def work_at(self, now: float) -> float:
         """Return the work that is done at `now`."""
@@ -101,11 +127,11 @@ class Run:
         if not self.is_failing:
             self.work, self.since = self.work_at(now), max(self.since, now)
 
-    def fail(self, fault: int) -> None:
-        """Stand still by `fault`."""
-        self.is_failing = True
-        self.repeats = self.repeats + 1 if fault == self.last_fault else 1
-        self.last_fault = fault
+    def fail(self, failure: Failure) -> None:
+        """Stand still by a fault."""
+        self.failure = failure
+        self.repeats = self.repeats + 1 if failure.fault == self.last_fault else 1
+        self.last_fault = failure.fault
 
     def end(self, checkpoint_seconds: float) -> NDArray[np.int64]:
         """End the attempt and return its nodes: what was worked since the last save is lost."""
@@ -113,5 +139,5 @@ class Run:
             raise ValueError(f"{self.attempt_name} holds no nodes")
         whole = math.floor((self.work - self.saved) / checkpoint_seconds)
         self.saved += whole * checkpoint_seconds
-        nodes, self.nodes, self.is_failing = self.nodes, None, False
+        nodes, self.nodes, self.failure = self.nodes, None, None
         return nodes

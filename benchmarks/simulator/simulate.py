@@ -74,6 +74,30 @@ class Outcome:
         return {"operator": self.operator, "shares": self.shares, **asdict(self.counts)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Living:
+    """A cluster after its life under one operator: the truth, and what became of it."""
+
+    parameters: Parameters
+    setting: Setting
+    operator: Operator
+    faults: FaultTable
+    plans: Sequence[RunPlan]
+    counts: Counts
+    recording: Recording
+
+    @property
+    def noticed(self) -> dict[str, float]:
+        """When somebody noticed that an attempt had failed, by its name; seconds."""
+        return {name: alarm for name, _, alarm in self.recording.incidents}
+
+    def outcome(self) -> Outcome:
+        """Return where its GPU time went."""
+        setting, end = self.setting, round(self.setting.days * DAY * SECOND)
+        shares = cluster_shares(self.recording.spans(), 8 * setting.nodes, 0, end)
+        return Outcome(self.operator.name, shares, self.counts, self.recording)
+
+
 def operators_of(names: Sequence[str], results: Path) -> list[Operator]:
     """Return operators by name; Relume's is made of the results stored in `results`.
 
@@ -120,18 +144,39 @@ def simulate(
     """Let the same cluster live under each operator."""
     faults, plans = draw(parameters, setting)
     for operator in operators:
-        cluster = Cluster(
-            parameters,
-            Nodes(setting.nodes),
-            faults,
-            operator,
-            setting.seed,
-            preempts=setting.jobs is not None,
-        )
-        recording = cluster.run(plans, setting.days)
-        end = round(setting.days * DAY * SECOND)
-        shares = cluster_shares(recording.spans(), 8 * setting.nodes, 0, end)
-        yield Outcome(operator.name, shares, cluster.counts, recording)
+        yield _live(parameters, setting, operator, faults, plans).outcome()
+
+
+def live(parameters: Parameters, setting: Setting, operator: Operator) -> Living:
+    """Let a cluster live under one operator."""
+    return _live(parameters, setting, operator, *draw(parameters, setting))
+
+
+def _live(
+    parameters: Parameters,
+    setting: Setting,
+    operator: Operator,
+    faults: FaultTable,
+    plans: list[RunPlan],
+) -> Living:
+    cluster = Cluster(
+        parameters,
+        Nodes(setting.nodes),
+        faults,
+        operator,
+        setting.seed,
+        preempts=setting.jobs is not None,
+    )
+    recording = cluster.run(plans, setting.days)
+    return Living(
+        parameters=parameters,
+        setting=setting,
+        operator=operator,
+        faults=faults,
+        plans=plans,
+        counts=cluster.counts,
+        recording=recording,
+    )
 
 
 def draw(parameters: Parameters, setting: Setting) -> tuple[FaultTable, list[RunPlan]]:

@@ -163,7 +163,12 @@ class AttemptTimeline:
             yield self.start, told(Health.UNKNOWN, MISFIT, self.start)
         try:
             # What is silent when by clocks that don't fit, nobody can tell, not in between either.
-            yield from (one for one in stream if fits or not isinstance(one[1], SourceStatus))
+            last = self.start
+            for last, landing in stream:
+                if fits or not isinstance(landing, SourceStatus):
+                    yield last, landing
+            if log.log.lost_end:  # what came after that is lost, and was no silence
+                yield last, told(Health.UNKNOWN, LOST_END, last)
         except InputError as error:  # it went away while it was read
             self._unread.append(str(error))
 

@@ -90,7 +90,7 @@ def _locked_up(s: Script) -> None:
         ),
         roots=(0,),
     )
-    others = [r for r in range(s.world.ranks) if r not in mine]
+    others = [r for r in range(s.world.ranks) if r not in mine] or list(mine)
     timeouts(s, others)
     ended(s, others[0], code=-6, pointer=False)
 

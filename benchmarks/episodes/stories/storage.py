@@ -25,7 +25,7 @@ def _stall(s: Script) -> None:
     trains(s)
     truth(s, "hang crash", "platform")
     s.truth.also_names = _SERVERS
-    nodes = s.rng.sample(s.world.nodes, max(2, min(len(s.world.nodes), 8)))
+    nodes = s.rng.sample(s.world.nodes, min(len(s.world.nodes), 8))
     words = s.say(
         [
             "nfs: server 10.1.0.20 not responding, still trying",

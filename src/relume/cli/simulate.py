@@ -13,7 +13,9 @@ from relume.cli.output import print_json, say, table_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from relume.benchmarks.simulator.simulate import Outcome
+    from relume.benchmarks.inject.faults import Injection
+    from relume.benchmarks.simulator.parameters import Parameters
+    from relume.benchmarks.simulator.simulate import Outcome, Setting
 
 NodesOption = Annotated[int, typer.Option("--nodes", help="Nodes of the cluster, of 8 GPUs each.")]
 DaysOption = Annotated[float, typer.Option("--days", help="How long it lives.")]
@@ -45,6 +47,12 @@ ParametersOption = Annotated[
         show_default=False,
     ),
 ]
+FaultsOption = Annotated[
+    float,
+    typer.Option(
+        "--fault-factor", help="So many times as many faults as published, to see some sooner."
+    ),
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(
@@ -54,6 +62,72 @@ OutOption = Annotated[
         help="Write attempts, steps, incidents and spans there as Parquet.",
         show_default=False,
     ),
+]
+TelemetryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--telemetry",
+        parser=named_path,
+        metavar="FOLDER",
+        help="Write what it would have left behind there, as a data set: job logs, kernel logs, "
+        "metrics, accounting, and labels. Of one operator; the baseline, if none is named.",
+        show_default=False,
+    ),
+]
+_KIT = "Faults in telemetry of your own"
+InjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inject",
+        metavar="FAULT",
+        help="Put a fault into the telemetry named by --from, and write the result to --out: "
+        "crash-workload, crash-platform, crash-hardware, crash-network, crash-facility, "
+        "crash-scheduler, hang, slow, slow-node, node-lost, broken-pipe.",
+        rich_help_panel=_KIT,
+        show_default=False,
+    ),
+]
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        parser=named_path,
+        metavar="SOURCE",
+        help="A data set, or the log or folder of one attempt. It stays as it is.",
+        rich_help_panel=_KIT,
+        show_default=False,
+    ),
+]
+AttemptOption = Annotated[
+    str | None,
+    typer.Option(
+        "--attempt",
+        help="Into this one only, by its identity or name. Without it: into all that are labelled "
+        "as healthy.",
+        rich_help_panel=_KIT,
+        show_default=False,
+    ),
+]
+NodeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--node",
+        help="Whom to blame; without it one of its nodes is drawn.",
+        rich_help_panel=_KIT,
+        show_default=False,
+    ),
+]
+AtOption = Annotated[
+    float,
+    typer.Option(
+        "--at",
+        help="When: a share of the time from the first clock in the log to the last.",
+        rich_help_panel=_KIT,
+    ),
+]
+FactorOption = Annotated[
+    float,
+    typer.Option("--factor", help="How many times longer slow steps take.", rich_help_panel=_KIT),
 ]
 
 
@@ -65,15 +139,33 @@ def simulate(
     seed: SeedOption = 0,
     operator: OperatorOption = None,
     parameters: ParametersOption = None,
+    fault_factor: FaultsOption = 1.0,
     out: OutOption = None,
+    telemetry: TelemetryOption = None,
+    inject: InjectOption = None,
+    source: FromOption = None,
+    attempt: AttemptOption = None,
+    node: NodeOption = None,
+    at: AtOption = 0.7,
+    factor: FactorOption = 2.0,
     as_json: JsonOption = False,
 ) -> None:
     """Let a made-up cluster live under several operators, and print where its GPU time went.
 
     The same faults meet each of them: the 600 s timer of the collectives with a blind requeue, a
     human after half an hour, Relume as its stored benches measured it, and a perfect detector.
+    With `--telemetry` it writes what such a cluster leaves behind; with `--inject` it puts faults
+    into telemetry of your own.
     Exit code 0; 2: parameters or results can't be used.
     """
+    if inject is not None:
+        from relume.benchmarks.inject.faults import Injection, find
+
+        injection = Injection(
+            fault=find(inject), attempt=attempt, node=node, at=at, factor=factor, seed=seed
+        )
+        _inject(injection, source, out)
+        return
     from relume.benchmarks.simulator.parameters import PUBLISHED, load
     from relume.benchmarks.simulator.simulate import (
         OPERATORS,
@@ -87,7 +179,10 @@ def simulate(
 
     results = Path(load_config().settings.benchmarks.results_folder)
     setting = Setting(nodes=nodes, days=days, jobs=jobs, seed=seed)
-    rates = load(parameters or PUBLISHED)
+    rates = load(parameters or PUBLISHED).with_faults(fault_factor)
+    if telemetry is not None:
+        _write_telemetry(rates, setting, operator or ["baseline"], results, telemetry)
+        return
     try:
         operators = operators_of(operator or OPERATORS, results)
     except InputError as error:
@@ -102,6 +197,42 @@ def simulate(
         _print(outcomes)
     if out is not None:
         say(f"{len(write(outcomes, out))} files in {out}")
+
+
+def _inject(injection: Injection, source: Path | None, out: Path | None) -> None:
+    from relume.benchmarks.inject.attempt import LABEL_SOURCE
+    from relume.benchmarks.inject.inject import inject
+    from relume.errors import InputError
+
+    if source is None or out is None:
+        raise InputError(
+            "--inject",
+            found="no --from" if source is None else "no --out",
+            expected="--from SOURCE, which is read, and --out FOLDER, which is new",
+        )
+    dataset = inject(source, out, injection)
+    labels = [one for entry in dataset.attempts() for one in entry.incidents or ()]
+    count = sum(one.label_source == LABEL_SOURCE for one in labels)
+    say(f"{injection.fault.name} in {out}, {count} labels of it; relume backtest {out}")
+
+
+def _write_telemetry(
+    rates: Parameters, setting: Setting, names: Sequence[str], results: Path, folder: Path
+) -> None:
+    from relume.benchmarks.simulator.simulate import live, operators_of
+    from relume.benchmarks.simulator.telemetry.write import require_small, write_telemetry
+    from relume.errors import InputError
+
+    if len(names) != 1:
+        raise InputError("--telemetry", found=f"{len(names)} operators", expected="one --operator")
+    require_small(setting)
+    [operator] = operators_of(names, results)
+    dataset = write_telemetry(live(rates, setting, operator), folder)
+    labels = [entry.incidents or () for entry in dataset.attempts()]
+    say(
+        f"{len(labels)} attempts with {sum(map(len, labels))} incidents in {folder}; "
+        f"relume backtest {folder}"
+    )
 
 
 def _print(outcomes: Sequence[Outcome]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,16 @@ def test_a_silence_is_a_hang_after_the_rule_s_patience(tmp_path: Path) -> None:
     # The last step is read at 61 s: 300 s are patience, and the second after them tells.
     assert suspected.advice.created_at == START + (61 + 31) * SECOND
     assert first.advice.created_at == START + (61 + 301) * SECOND
+
+
+def test_a_log_whose_end_is_lost_is_no_silence(tmp_path: Path) -> None:
+    whole = gzip.compress("".join(f"{line}\n" for line in steps(60)).encode())
+    (tmp_path / "7.out.gz").write_bytes(whole[:-8])  # all lines are there, but who knows that
+    cut = entry(files=(LogFile(path="7.out.gz"),), state="COMPLETED", exit_code=0)
+    long = replace(cut, start=START, end=START + 9000 * SECOND)
+    # A lake holds the lines, and not that there may have been more.
+    found = _replay(dataset_units(recorded(tmp_path, long)))
+    assert only(found).findings == []
 
 
 def test_an_attempt_that_still_runs_at_the_end_isn_t_called_over(tmp_path: Path) -> None:
