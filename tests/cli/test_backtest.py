@@ -59,3 +59,9 @@ def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None
     presets = goodput["presets"]
     assert [one["preset"] for one in presets] == ["cautious", "standard", "aggressive"]
     assert (out / "presets" / "cautious" / "results.jsonl").is_file()
+
+
+@pytest.mark.parametrize("also", ["--presets", "--html=page.html"])
+def test_tuning_makes_no_report(data: Path, also: str) -> None:
+    result = runner.invoke(app, ["backtest", str(data), "--tune", "0.01", also])
+    assert "expected one of them" in str(result.exception)

@@ -14,6 +14,7 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say, table_console
+from relume.errors import InputError
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -107,10 +108,7 @@ def backtest(
     from relume.serve.reports import across
     from relume.serve.reports.goodput import to_document
 
-    if html is not None:
-        from relume.serve.reports.page import require_packages
-
-        require_packages()
+    _require(tune, html, presets=presets)
     recording = Recording(data, labels)
     settings = load_config(config).settings
     judging = Judging.of(settings, rules or [], lake=recording.lake)
@@ -142,6 +140,21 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
+    """Refuse what doesn't go together or can't be done, before a long replay."""
+    if tune is not None and (html is not None or presets):
+        raise InputError(
+            "--tune with --html or --presets",
+            found="a search for settings, and a report of one backtest",
+            expected="one of them",
+            hint="tune first, then backtest with the settings that were found",
+        )
+    if html is not None:
+        from relume.serve.reports.page import require_packages
+
+        require_packages()
 
 
 def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:
