@@ -153,6 +153,8 @@ def simulate(
     into telemetry of your own.
     Exit code 0; 2: parameters or results can't be used.
     """
+    from relume.errors import InputError
+
     if inject is not None:
         from relume.benchmarks.inject.faults import Injection, find
 
@@ -161,6 +163,10 @@ def simulate(
         )
         _inject(injection, source, out)
         return
+    if source is not None or attempt is not None or node is not None:
+        raise InputError(
+            "--from, --attempt and --node", found="no --inject", expected="a fault to put there"
+        )
     from relume.benchmarks.simulator.parameters import PUBLISHED, load
     from relume.benchmarks.simulator.simulate import (
         OPERATORS,
@@ -170,7 +176,6 @@ def simulate(
     )
     from relume.benchmarks.simulator.simulate import simulate as run
     from relume.config import load_config
-    from relume.errors import InputError
 
     results = Path(load_config().settings.benchmarks.results_folder)
     setting = Setting(nodes=nodes, days=days, jobs=jobs, seed=seed)
