@@ -178,32 +178,32 @@ def grouped(entries: Iterable[AttemptEntry]) -> dict[RunKey, list[AttemptEntry]]
     judged as a service would have judged them only if what ended first comes first; and runs that
     failed together, which may be one incident.
     """
-    entries = list(entries)
-    groups: dict[RunKey, list[AttemptEntry]] = {}
-    joined: dict[RunKey, RunKey] = {}
-    family_of: dict[FamilyKey, RunKey] = {}
+    of_run: dict[RunKey, list[AttemptEntry]] = {}
+    for entry in entries:
+        of_run.setdefault(AttemptSource(entry=entry).run, []).append(entry)
+    order = {run: number for number, run in enumerate(of_run)}
+    joined = {run: run for run in of_run}
 
     def leader(run: RunKey) -> RunKey:
         while joined[run] != run:
             joined[run] = run = joined[joined[run]]
         return run
 
-    def join(one: RunKey, another: RunKey) -> None:
-        first, other = leader(one), leader(another)
-        if first != other:
-            groups[first] += groups.pop(other)
-            joined[other] = first
+    def join(*runs: RunKey) -> None:
+        first, *others = sorted(map(leader, runs), key=order.__getitem__)
+        joined.update(dict.fromkeys(others, first))
 
-    for entry in entries:
-        run = AttemptSource(entry=entry).run
-        joined.setdefault(run, run)
-        groups.setdefault(leader(run), [])
-        family = FamilyKey(run.cluster, run.user, entry.job_name or run.name)
-        join(family_of.setdefault(family, run), run)
-        groups[leader(run)].append(entry)
-    for storm in Crowd(entries).storms(lambda entry: unit_name(AttemptSource(entry=entry).run)):
-        for entry in storm[1:]:
-            join(AttemptSource(entry=storm[0]).run, AttemptSource(entry=entry).run)
+    family_of: dict[FamilyKey, RunKey] = {}
+    for run, mine in of_run.items():
+        for entry in mine:
+            family = FamilyKey(run.cluster, run.user, entry.job_name or run.name)
+            join(family_of.setdefault(family, run), run)
+    every = [entry for mine in of_run.values() for entry in mine]
+    for storm in Crowd(every).storms(lambda entry: unit_name(AttemptSource(entry=entry).run)):
+        join(*(AttemptSource(entry=entry).run for entry in storm))
+    groups: dict[RunKey, list[AttemptEntry]] = {}
+    for run, mine in of_run.items():
+        groups.setdefault(leader(run), []).extend(mine)
     return groups
 
 

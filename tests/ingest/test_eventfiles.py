@@ -154,7 +154,7 @@ def test_any_line_is_an_event_or_is_refused(line: bytes) -> None:
         (b'{"event": "Tick", "schema_version": 1, "event_time": "2026-01-02T03:04:05"}', "zone"),
         (b'{"event": "Tick", "schema_version": 1, "event_time": 1.5}', "Expected `int`"),
         (
-            b'{"event":"NodeEvent","schema_version":1,"source":"x","node":"n","outcome":"unknown"}',
+            b'{"event":"NodeEvent","schema_version":2,"source":"x","node":"n","outcome":"unknown"}',
             "without a reason",
         ),
         (b"[" * 100_000, "line is no event"),

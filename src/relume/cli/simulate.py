@@ -59,7 +59,8 @@ OutOption = Annotated[
         "--out",
         parser=named_path,
         metavar="FOLDER",
-        help="Write attempts, steps, incidents and spans there as Parquet.",
+        help="Write attempts, steps, incidents and spans there as Parquet; with --inject the new "
+        "data set.",
         show_default=False,
     ),
 ]
@@ -74,7 +75,6 @@ TelemetryOption = Annotated[
         show_default=False,
     ),
 ]
-_KIT = "Faults in telemetry of your own"
 InjectOption = Annotated[
     str | None,
     typer.Option(
@@ -83,7 +83,6 @@ InjectOption = Annotated[
         help="Put a fault into the telemetry named by --from, and write the result to --out: "
         "crash-workload, crash-platform, crash-hardware, crash-network, crash-facility, "
         "crash-scheduler, hang, slow, slow-node, node-lost, broken-pipe.",
-        rich_help_panel=_KIT,
         show_default=False,
     ),
 ]
@@ -94,7 +93,6 @@ FromOption = Annotated[
         parser=named_path,
         metavar="SOURCE",
         help="A data set, or the log or folder of one attempt. It stays as it is.",
-        rich_help_panel=_KIT,
         show_default=False,
     ),
 ]
@@ -104,7 +102,6 @@ AttemptOption = Annotated[
         "--attempt",
         help="Into this one only, by its identity or name. Without it: into all that are labelled "
         "as healthy.",
-        rich_help_panel=_KIT,
         show_default=False,
     ),
 ]
@@ -113,7 +110,6 @@ NodeOption = Annotated[
     typer.Option(
         "--node",
         help="Whom to blame; without it one of its nodes is drawn.",
-        rich_help_panel=_KIT,
         show_default=False,
     ),
 ]
@@ -122,12 +118,11 @@ AtOption = Annotated[
     typer.Option(
         "--at",
         help="When: a share of the time from the first clock in the log to the last.",
-        rich_help_panel=_KIT,
     ),
 ]
 FactorOption = Annotated[
     float,
-    typer.Option("--factor", help="How many times longer slow steps take.", rich_help_panel=_KIT),
+    typer.Option("--factor", help="How many times longer slow steps take."),
 ]
 
 
@@ -158,6 +153,8 @@ def simulate(
     into telemetry of your own.
     Exit code 0; 2: parameters or results can't be used.
     """
+    from relume.errors import InputError
+
     if inject is not None:
         from relume.benchmarks.inject.faults import Injection, find
 
@@ -166,6 +163,10 @@ def simulate(
         )
         _inject(injection, source, out)
         return
+    if source is not None or attempt is not None or node is not None:
+        raise InputError(
+            "--from, --attempt and --node", found="no --inject", expected="a fault to put there"
+        )
     from relume.benchmarks.simulator.parameters import PUBLISHED, load
     from relume.benchmarks.simulator.simulate import (
         OPERATORS,
@@ -175,7 +176,6 @@ def simulate(
     )
     from relume.benchmarks.simulator.simulate import simulate as run
     from relume.config import load_config
-    from relume.errors import InputError
 
     results = Path(load_config().settings.benchmarks.results_folder)
     setting = Setting(nodes=nodes, days=days, jobs=jobs, seed=seed)
