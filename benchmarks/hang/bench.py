@@ -72,7 +72,9 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
             "90 s or 1.5 times the longest gap seen (hang), the second signal",
             "cold": "attempts of which nothing is known beforehand; their larger patience is meant",
             "with_metrics": "as cold, with the metrics of two nodes, scraped every 15 s, which are "
-            "made up; over is counted from the time at which a hang may be suspected",
+            "made up; over is counted from 90 s and the suspicion, whichever comes later",
+            "signed": "as known, and another source agrees; of a job whose pauses are unknown "
+            "that is not enough before 90 s",
             "hung_at_once": f"before {LEARNED_SECONDS:g} s of steps; in no other with_metrics but "
             "recall: nothing is known of what is usual, so time alone decides",
             "known": "the other runs of the same system and benchmark came before",
@@ -131,8 +133,8 @@ def _signed_over(one: Found) -> float:
 
 
 def _metered_over(one: Found) -> float:
-    """Seconds after the time at which it may be suspected: the metrics are there by then."""
-    return _late(one.acted) - max(30.0, 3.0 * one.gap_seconds)
+    """Seconds after 90 s and the suspicion: the metrics are there by then."""
+    return _late(one.acted) - max(90.0, 3.0 * one.gap_seconds)
 
 
 def _late(seconds: float | None) -> float:

@@ -24,7 +24,7 @@ from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 from relume.models.family.prior import Family
 from relume.models.hang.known import LAUNCH, MICROSECONDS, STARTING, TRAIN, Known
-from relume.models.hang.patience import Thresholds, thresholds, usual_gaps
+from relume.models.hang.patience import PAUSES_KNOWN, Thresholds, thresholds, usual_gaps
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign, Signs
 
@@ -227,7 +227,10 @@ class HangDetector:
             return None
         agreed = self.signs.agreeing(since, now)
         if agreed is not None:
-            begun = max(agreed.since, since + int(limits.suspicion_seconds * MICROSECONDS))
+            seconds = limits.suspicion_seconds
+            if limits.basis not in PAUSES_KNOWN:  # nothing moves while a first save is written, too
+                seconds = max(seconds, s.actionable_seconds - s.agreed_seconds)
+            begun = max(agreed.since, since + int(seconds * MICROSECONDS))
             if now - begun >= s.agreed_seconds * MICROSECONDS:
                 return self._found(Level.ACTIONABLE, since, gap, limits.suspicion_seconds, agreed)
         return self._found(Level.SUSPICION, since, gap, limits.suspicion_seconds)

@@ -32,6 +32,10 @@ class Basis(StrEnum):
     """An evaluation, a checkpoint or an end that the job announced."""
 
 
+PAUSES_KNOWN: Final = frozenset({Basis.FAMILY, Basis.OWN})
+"""Thresholds that rest on pauses that were seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """How many seconds without a step are suspicious and actionable, and why."""

@@ -64,7 +64,8 @@ class HangSettings:
         The least time without a step that is actionable while the log goes on with other lines, or
         another source says that the job works: an evaluation, a download.
     agreed_seconds
-        For how long a second signal must agree with a suspicion.
+        For how long a second signal must agree with a suspicion. Where the job's pauses are not
+        known, the silence must have lasted `actionable_seconds`, too.
     """
 
     suspicion_seconds: float = 30.0

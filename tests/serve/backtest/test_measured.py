@@ -87,7 +87,7 @@ def hangs(found: dict[str, list[Advice]]) -> dict[str, int]:
 def test_metrics_show_a_hang_that_the_log_alone_does_not_show_yet(tmp_path: Path) -> None:
     found = replayed(tmp_path, [hung(tmp_path)], scraped())
     [called] = hangs(found).values()
-    assert STEPS + 31 < called <= STEPS + 60
+    assert STEPS + 90 <= called <= STEPS + 105
 
 
 def test_without_metrics_of_its_own_nodes_all_is_as_without_any(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def hangs(advice: Iterable[Advice]) -> list[int]:
 def test_metrics_that_agree_make_a_suspicion_a_hang() -> None:
     assert hangs(judged(story())) == []
     [first] = hangs(judged(story(scraped(WAITING))))
-    assert 31 < first <= 60
+    assert 90 <= first <= 105
     [suspected, called] = judged(story(scraped(WAITING)))[:2]
     assert (suspected.rule, called.kind) == (SUSPECTED_HANG_RULE, Kind.HANG)
 

@@ -285,10 +285,10 @@ def test_each_silence_is_suspected_once_and_its_end_is_no_news() -> None:
     assert operations(story) == [(n, "OBSERVE", True) for n in (1, 2, 3)]
 
 
-def test_what_another_source_sees_makes_a_suspicion_a_hang_at_once() -> None:
+def test_what_another_source_sees_makes_a_suspicion_a_hang() -> None:
     story = Story()
     story.train(40)
-    story.pass_time(40)
+    story.pass_time(85)
     story.watch.note_sign(
         Sign(
             source="nic_bytes",
