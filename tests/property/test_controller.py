@@ -198,7 +198,7 @@ def test_observe_never_gives_a_command(plot: Any) -> None:
         assert not (story.stage.folder.epilog / "decisions").exists()
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(stories)
 def test_what_is_touched_may_be_touched(plot: Any) -> None:
     with tempfile.TemporaryDirectory(dir=SHARED if SHARED.is_dir() else None) as folder:

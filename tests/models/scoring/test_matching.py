@@ -411,7 +411,7 @@ NEAR_ALARMS = st.builds(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(
     st.lists(NEAR_INCIDENTS, min_size=2, max_size=4),
     st.lists(NEAR_ALARMS, min_size=2, max_size=5),

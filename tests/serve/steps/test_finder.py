@@ -127,7 +127,7 @@ def assert_same(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1 << 30), block_kib=st.integers(4, 64))
 def test_steps_in_all_kinds_of_trouble(form: Form, seed: int, block_kib: int) -> None:
     log = "\n".join(islice(lines_of(form, seed), LINES)).encode()
