@@ -159,7 +159,7 @@ def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
 
 def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:
     from relume.serve.backtest.worth import sweep
-    from relume.serve.reports.goodput import preset_records
+    from relume.serve.reports.presets import preset_records
 
     with replay_progress(f"{recording.name}, presets") as advance:
         return preset_records(sweep(recording, judging, folder / "presets", advance))
