@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relume.advice import Advice, Mode
+from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
@@ -29,7 +30,7 @@ from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, lo
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
-from relume.serve.live.watch import MICROSECONDS, AttemptWatch, WatchSettings
+from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
@@ -142,7 +143,7 @@ class Judge:
         """Notice a time in which nothing landed, not even a tick."""
         if observed_at is None:
             return
-        if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS:
+        if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS_PER_SECOND:
             for watch in self.watches.values():
                 watch.excuse(observed_at)
         self._now = max(self._now, observed_at)
@@ -224,7 +225,7 @@ class Judge:
         watch = self.watches.get(attempt_of_source(status.source) or "")
         if watch is None:
             return
-        if status.source == log_source(str(watch.attempt)) and status.reason == LOG_ENDED:
+        if status.source == log_source(watch.name) and status.reason == LOG_ENDED:
             watch.note_landed()
         else:
             healthy = status.status is Health.HEALTHY
@@ -319,5 +320,5 @@ def _is_over(watch: AttemptWatch, now: int) -> bool:
     """Whether nothing is left to decide, or to wait for, about an attempt that ended."""
     if watch.ended_at is None:
         return False
-    lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS
+    lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS_PER_SECOND
     return watch.is_settled_for_good or (lingered and not watch.is_held)
