@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from relume.errors import InputError, UnreachableError
+from relume.serve.backtest.engines.lost import outliving_workers
 from relume.serve.backtest.engines.work import (
     GivenUp,
     Piece,
@@ -70,7 +71,7 @@ def dask_at(address: str) -> Iterator[Dask]:
             hint="look whether `dask scheduler` runs there; tls:// needs certificates in Dask's "
             "configuration",
         ) from error
-    with client:
+    with outliving_workers(), client:
         yield Dask(client)
 
 

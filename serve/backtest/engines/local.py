@@ -16,6 +16,7 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from threading import Thread
 
+from relume.serve.backtest.engines.lost import outliving_workers
 from relume.serve.backtest.engines.work import (
     MAX_TRIES,
     GivenUp,
@@ -57,7 +58,8 @@ class Local:
         if left:
             workers = min(workers, len(left))
             limit = self.memory_bytes or int(_memory_bytes() * MEMORY_SHARE) // workers
-            yield from _Pool(packed(work), workers, limit).run(left)
+            with outliving_workers():
+                yield from _Pool(packed(work), workers, limit).run(left)
 
 
 @dataclass(slots=True)

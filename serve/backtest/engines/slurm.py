@@ -7,13 +7,15 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from relume.errors import InputError, UnreachableError
 from relume.serve.backtest.engines.dasked import Dask, library
+from relume.serve.backtest.engines.lost import outliving_workers
 
 if TYPE_CHECKING:
     from dask_jobqueue.slurm import SLURMCluster
@@ -93,11 +95,16 @@ def dask_on_slurm(asked: SlurmWorkers) -> Iterator[Dask]:
     UnreachableError
         When jobs can't be submitted.
     """
-    distributed = library()
-    import dask  # noqa: PLC0415 - with `library` it is there
+    distributed, jobqueue = library(), _jobqueue()
+    import dask  # noqa: PLC0415 - with these it is there
 
     asked.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with dask.config.set(_configured()), _cluster(asked) as cluster:
+    with (
+        outliving_workers(),
+        dask.config.set(_configured()),
+        _cluster(jobqueue, asked) as cluster,
+        _certified(cluster),
+    ):
         with _refused(asked):
             cluster.sync(_submit, cluster, asked.workers)
         with (
@@ -105,6 +112,16 @@ def dask_on_slurm(asked: SlurmWorkers) -> Iterator[Dask]:
             _kept(cluster, asked),
         ):
             yield Dask(client)
+
+
+@contextmanager
+def _certified(cluster: SLURMCluster) -> Iterator[None]:
+    """Take the files of the certificate away at the end: the library leaves that to chance."""
+    try:
+        yield
+    finally:
+        for name in ("ca_file", "cert", "key"):
+            getattr(cluster, f"_job_{name}", nullcontext()).__exit__(None, None, None)
 
 
 def _configured() -> dict[str, Any]:
@@ -117,17 +134,23 @@ def _configured() -> dict[str, Any]:
     }
 
 
-def _cluster(asked: SlurmWorkers) -> SLURMCluster:
+def _jobqueue() -> ModuleType:
+    """Return the library that submits workers; its defaults are part of Dask's configuration."""
     try:
-        from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415 - as `distributed`
+        import dask_jobqueue.slurm  # noqa: PLC0415 - as `distributed`
     except ImportError as error:
         raise InputError(
             "--slurm", found=f"no module {error.name}", hint="pip install 'relume[dask]'"
         ) from error
+    module: ModuleType = dask_jobqueue.slurm
+    return module
+
+
+def _cluster(jobqueue: ModuleType, asked: SlurmWorkers) -> SLURMCluster:
     where = ["--host", LOOPBACK] if asked.interface is None else []
     scheduler = {"host": LOOPBACK} if asked.interface is None else {}
     with _refused(asked):
-        return SLURMCluster(
+        cluster: SLURMCluster = jobqueue.SLURMCluster(
             cores=1,
             processes=1,
             memory=f"{asked.memory_bytes}B",
@@ -146,6 +169,7 @@ def _cluster(asked: SlurmWorkers) -> SLURMCluster:
                 "dashboard_address": f"{LOOPBACK}:0",
             },
         )
+    return cluster
 
 
 async def _submit(cluster: SLURMCluster, workers: int) -> None:
