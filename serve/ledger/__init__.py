@@ -14,7 +14,16 @@ from relume.serve.ledger.errors import (
     StaleFencingTokenError,
     SupersededError,
 )
-from relume.serve.ledger.ledger import Ledger, sqlite_url
+from relume.serve.ledger.happened import (
+    AuditRecord,
+    Closing,
+    IncidentRecord,
+    LabelRecord,
+    OutcomeRecord,
+    Standing,
+    Struck,
+)
+from relume.serve.ledger.ledger import MAX_PAGE, Ledger, sqlite_url
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -25,11 +34,16 @@ from relume.serve.ledger.records import (
 )
 
 __all__ = [
+    "MAX_PAGE",
     "AdviceConflictError",
     "AttemptOutcome",
     "AttemptRecord",
+    "AuditRecord",
+    "Closing",
     "ConflictError",
     "FinalDispositionError",
+    "IncidentRecord",
+    "LabelRecord",
     "Landed",
     "Lease",
     "LeaseHeldError",
@@ -37,7 +51,10 @@ __all__ = [
     "Milestone",
     "MilestoneRecord",
     "NotFoundError",
+    "OutcomeRecord",
     "StaleFencingTokenError",
+    "Standing",
+    "Struck",
     "SupersededError",
     "sqlite_url",
 ]

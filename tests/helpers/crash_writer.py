@@ -42,7 +42,7 @@ def write(url: str, first: int) -> None:
             say(f"attempts {number}")
             ledger.put_cursors({"left": str(number), "right": str(number)})
             say(f"cursors {number}")
-            ledger.reconcile(advice.advice_id, REPORT, token)
+            ledger.reconcile(advice.advice_id, REPORT, token, 0)
             say(f"report {number}")
 
 
