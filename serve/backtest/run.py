@@ -19,7 +19,7 @@ from relume.ingest.lake.journal import FOLDER as JOURNAL
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
-from relume.serve.backtest.replay import Look, Replayed, replay_unit
+from relume.serve.backtest.replay import Look, Note, Replayed, replay_unit
 from relume.serve.backtest.results import About, Results, unit_result
 from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
@@ -140,7 +140,7 @@ class Recording:
         """Return the labelled attempts, by their identity."""
         return {} if self._labels is None else {one.attempt: one for one in self._labels.attempts()}
 
-    def replay(
+    def replay(  # noqa: PLR0913 - what is replayed how, each by its name
         self,
         judging: Judging,
         results: Results,
@@ -148,11 +148,13 @@ class Recording:
         *,
         only: Collection[str] | None = None,
         learns: bool = True,
+        note: Note | None = None,
     ) -> None:
         """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
         `advance` is told how many units are done, and how many there are. A lake learns what
-        healthy attempts print, unless `only` some are replayed or it isn't to (`learns`).
+        healthy attempts print, unless `only` some are replayed or it isn't to (`learns`). `note` is
+        told all Advice and what becomes of it, unit by unit.
 
         Raises
         ------
@@ -165,7 +167,7 @@ class Recording:
         if self._live is not None:
             advance(0, 1)
             if UNIT not in results.done:
-                results.add(unit_result(*self._replay_live(self._live, judging)))
+                results.add(unit_result(*self._replay_live(self._live, judging, note=note)))
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
@@ -176,7 +178,8 @@ class Recording:
         for number, planned in enumerate(plans):
             advance(number, len(plans))
             if planned.name not in results.done:
-                results.add(unit_result(*self._replay_unit(planned, judging, teaches=teaches)))
+                found = self._replay_unit(planned, judging, teaches=teaches, note=note)
+                results.add(unit_result(*found))
         if taught is not None:
             taught.close()
         advance(len(plans), len(plans))
@@ -210,11 +213,16 @@ class Recording:
         return self._replay_unit(planned, judging, look=look)
 
     def _replay_live(
-        self, lake: LakeReader, judging: Judging, look: Look | None = None
+        self,
+        lake: LakeReader,
+        judging: Judging,
+        look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         zone = self.zone or judging.zone
         reader = LakeReader(lake.folder, zone=zone)
-        return replay_live(reader, judging.analyzer, judging.settings, zone, look=look)
+        analyzer, settings = judging.analyzer, judging.settings
+        return replay_live(reader, analyzer, settings, zone, look=look, note=note)
 
     def _replay_unit(
         self,
@@ -223,10 +231,12 @@ class Recording:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         unit, zone = planned.make(), self.zone or judging.zone
         analyzer, settings = judging.analyzer, judging.settings
-        return unit, replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look)
+        found = replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look, note=note)
+        return unit, found
 
     def _plans(self) -> list[Planned]:
         if self._dataset is not None:

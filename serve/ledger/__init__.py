@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from relume.serve.ledger.aftermath import MAX_PAGE
 from relume.serve.ledger.errors import (
     AdviceConflictError,
     ConflictError,
@@ -23,7 +24,7 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.ledger import MAX_PAGE, Ledger, sqlite_url
+from relume.serve.ledger.ledger import LEDGER_FILE, Ledger, sqlite_url
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -34,6 +35,7 @@ from relume.serve.ledger.records import (
 )
 
 __all__ = [
+    "LEDGER_FILE",
     "MAX_PAGE",
     "AdviceConflictError",
     "AttemptOutcome",

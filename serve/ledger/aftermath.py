@@ -76,6 +76,11 @@ class Aftermath:
         with self._store.reading() as connection:
             return incidents.find(connection, incident_id)
 
+    def incident_of(self, advice_id: str) -> IncidentRecord | None:
+        """Return the incident to which an Advice belongs; null for none."""
+        with self._store.reading() as connection:
+            return incidents.of(connection, advice_id)
+
     def outcomes(self) -> list[OutcomeRecord]:
         """Return what became of all alarms, in the order in which they were raised."""
         with self._store.reading() as connection:
@@ -94,7 +99,13 @@ class Aftermath:
             return labels.standing(connection, label.advice_id)
 
     def standing(self, advice_id: str) -> Standing:
-        """Return whether an Advice was right, by people and by what became of it."""
+        """Return whether an Advice was right, by people and by what became of it.
+
+        Raises
+        ------
+        NotFoundError
+            For an Advice that isn't in the ledger.
+        """
         with self._store.reading() as connection:
             return labels.standing(connection, advice_id)
 

@@ -49,7 +49,7 @@ def hash_of(record: AuditRecord) -> str:
     ...     number=1, at=0, who="a", what="label", about="x", document="{}", previous=FIRST, hash=""
     ... )
     >>> hash_of(row)[:16]
-    '0'
+    '17b7392b429d8e00'
     """
     fields = (
         record.number,

@@ -18,6 +18,8 @@ from relume.serve.ledger.errors import (
 )
 from relume.serve.ledger.tables import ADVICE, RECONCILIATIONS
 
+FEW = 3
+
 
 def add(connection: Connection, advice: Advice) -> bool:
     """Write a new generation; false if it is there already, saying the same."""
@@ -88,6 +90,13 @@ def listed(connection: Connection, attempt: str | None, before: str, limit: int)
         same = and_(columns.created_at == at, columns.advice_id < last.advice_id)
         query = query.where(or_(columns.created_at < at, same))
     return [_advice(row) for row in connection.execute(query)]
+
+
+def ids_like(connection: Connection, beginning: str) -> list[str]:
+    """Return the ids that begin so, a few at most."""
+    theirs = ADVICE.c.advice_id.startswith(beginning, autoescape=True)
+    query = select(ADVICE.c.advice_id).where(theirs).order_by(ADVICE.c.advice_id)
+    return list(connection.execute(query.limit(FEW)).scalars())
 
 
 def reconcile(connection: Connection, advice: Advice, report: Reconciliation, token: int) -> Advice:

@@ -122,6 +122,12 @@ def find(connection: Connection, incident_id: str) -> IncidentRecord | None:
     return None if document is None else _whole(connection, _decode(document))
 
 
+def of(connection: Connection, advice_id: str) -> IncidentRecord | None:
+    """Return the incident to which an Advice belongs, with all that does."""
+    incident = _of(connection, advice_id)
+    return None if incident is None else _whole(connection, incident)
+
+
 def listed(
     connection: Connection, *, is_open: bool | None, cluster: str | None, before: str, limit: int
 ) -> list[IncidentRecord]:

@@ -40,6 +40,7 @@ def put(connection: Connection, label: LabelRecord) -> None:
 
 def standing(connection: Connection, advice_id: str) -> Standing:
     """Return whether an Advice was right: people win over what became of it by itself."""
+    decisions.require(connection, advice_id)
     query = select(LABELS.c.document).where(LABELS.c.advice_id == advice_id)
     documents = connection.execute(query.order_by(LABELS.c.label_id)).scalars()
     labels = tuple(msgspec.json.decode(one, type=LabelRecord) for one in documents)

@@ -22,6 +22,7 @@ from relume.serve.ledger import (
     leases,
 )
 from relume.serve.ledger.aftermath import MAX_PAGE, Aftermath
+from relume.serve.ledger.happened import Closing, OutcomeRecord, Struck
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -31,6 +32,8 @@ from relume.serve.ledger.records import (
 )
 from relume.serve.ledger.store import Store
 
+LEDGER_FILE = "ledger.db"
+"""Its name in the data folder of a service."""
 LEASE, RECONCILIATION = "lease", "reconciliation"
 
 
@@ -124,6 +127,10 @@ class Ledger(Aftermath):
         with self._store.reading() as connection:
             return decisions.active(connection, now, cluster)
 
+    def write(self, one: Advice | Closing | Struck | OutcomeRecord) -> bool:
+        """Write Advice or what became of it (`put_advice`, `note`); false if it is known."""
+        return self.put_advice(one) if isinstance(one, Advice) else self.note(one)
+
     def listed(
         self, *, attempt: str | None = None, before: str = "", limit: int = MAX_PAGE
     ) -> list[Advice]:
@@ -143,6 +150,11 @@ class Ledger(Aftermath):
         """
         with self._store.reading() as connection:
             return decisions.listed(connection, attempt, before, min(limit, MAX_PAGE))
+
+    def ids_like(self, beginning: str) -> list[str]:
+        """Return the ids of Advice that begin so, of many only a few."""
+        with self._store.reading() as connection:
+            return decisions.ids_like(connection, beginning)
 
     def newest(self, attempt: str) -> Advice | None:
         """Return the newest generation about an attempt (its text form), null without any."""

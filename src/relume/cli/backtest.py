@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from relume.models.scoring.attempt import ScoredAttempt
+    from relume.serve.backtest.replay import Note
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
@@ -63,6 +64,16 @@ HtmlOption = Annotated[
         show_default=False,
     ),
 ]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        parser=named_path,
+        metavar="FILE",
+        help="Write Advice, incidents and outcomes to a new ledger there, as a service does.",
+        show_default=False,
+    ),
+]
 PresetsOption = Annotated[
     bool,
     typer.Option("--presets", help="Compare the presets of the policy, each replayed anew."),
@@ -86,6 +97,7 @@ def backtest(
     tune: TuneOption = None,
     html: HtmlOption = None,
     presets: PresetsOption = False,
+    ledger: LedgerOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -107,6 +119,8 @@ def backtest(
     from relume.serve.reports import across
     from relume.serve.reports.goodput import to_document
 
+    if tune is not None and ledger is not None:
+        raise typer.BadParameter("--ledger and --tune can't be used together; choose one of them")
     if html is not None:
         from relume.serve.reports.page import require_packages
 
@@ -120,8 +134,8 @@ def backtest(
             return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
-            with replay_progress(recording.name) as advance:
-                recording.replay(judging, results, advance)
+            with _new_ledger(ledger, results) as note, replay_progress(recording.name) as advance:
+                recording.replay(judging, results, advance, note=note)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
             held = outcome.across_jobs(settings.straggler.false_share)
@@ -142,6 +156,27 @@ def backtest(
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+
+
+@contextmanager
+def _new_ledger(file: Path | None, results: Results) -> Iterator[Note | None]:
+    """Yield what writes into a new ledger; null where none is asked for."""
+    from relume.errors import InputError
+    from relume.serve.ledger import Ledger, sqlite_url
+
+    if file is None:
+        yield None
+        return
+    if file.exists() or results.done:
+        found = "a file that is there already" if file.exists() else "results of a replay in --out"
+        raise InputError(
+            f"--ledger {file}",
+            found=found,
+            expected="a new file, and nothing that was replayed before",
+            hint="a ledger is written while attempts are replayed: name another file or folder",
+        )
+    with Ledger.open(sqlite_url(file)) as opened:
+        yield opened.write
 
 
 def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:

@@ -14,6 +14,11 @@ _NAME = sa.String(255)
 _ID = sa.String(36)
 _HASH = sa.String(64)
 _KEPT = "what was written here never changes"
+_NO_REPLACING = (
+    "CREATE TRIGGER TABLE_refuses_replace BEFORE INSERT ON TABLE "
+    "WHEN EXISTS (SELECT 1 FROM TABLE WHERE KEY = NEW.KEY) "
+    "BEGIN SELECT RAISE(ABORT, 'what was written here never changes'); END"
+)
 
 
 def upgrade() -> None:
@@ -29,11 +34,7 @@ def upgrade() -> None:
             )
         # INSERT OR REPLACE deletes a row without asking a trigger.
         key = {"labels": "label_id", "audit": "number"}[table]
-        op.execute(
-            f"CREATE TRIGGER {table}_refuses_replace BEFORE INSERT ON {table} "
-            f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key}) "
-            f"BEGIN SELECT RAISE(ABORT, '{_KEPT}'); END"
-        )
+        op.execute(_NO_REPLACING.replace("TABLE", table).replace("KEY", key))
 
 
 def _make_incidents() -> None:
