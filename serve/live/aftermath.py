@@ -75,17 +75,16 @@ class Aftermath:
         if incident is not None and name in incident.members:
             whole = subject(incident.first, Scope.CLUSTER, ())
             self.told.append(Struck(advice_id=advice.advice_id, subject=whole))
-        if advice.kind is not Kind.HANG or watch.ended_at is not None:
+        is_suspicion = advice.rule == SUSPECTED_HANG_RULE
+        is_first = advice.kind is Kind.HANG and advice.rule not in case.rules
+        if watch.ended_at is not None or not (is_suspicion or is_first):
             return
-        is_first = advice.rule not in case.rules
         case.rules.add(advice.rule)
-        if not is_first and advice.operation is not Operation.OBSERVE:
-            return
         if len(case.alarms) < MAX_ALARMS:
             # Once somebody may act on it, nobody can tell what would have become of it.
-            is_alarm = advice.rule != SUSPECTED_HANG_RULE and advice.mode is Mode.MONITOR
+            is_labelled = advice.mode is Mode.MONITOR and not is_suspicion
             seen = watch.progress.new_steps
-            case.alarms.append(_Alarm(advice, seen, is_labelled=is_alarm and is_first))
+            case.alarms.append(_Alarm(advice, seen, is_labelled=is_labelled))
 
     def missed(self) -> None:
         """Take that nobody looked for a while: a silence of that time shows nothing."""
