@@ -102,11 +102,10 @@ class Aftermath:
     def over(self, watch: AttemptWatch, now: int) -> None:
         """Take that an attempt isn't watched any more: nothing more becomes of its Advice."""
         case = self._cases.pop(str(watch.attempt), None)
-        if case is None:
-            return
-        for alarm in case.alarms:
+        for alarm in () if case is None else case.alarms:
             self._tell(alarm, watch, None, now)
-        self._close(case.newest, now, OVER)
+        if watch.last is not None:  # also of what a service before a restart has said
+            self._close(watch.last, now, OVER)
 
     def _is_known(self, case: _Case, alarm: _Alarm, watch: AttemptWatch, now: int) -> bool:
         """Whether what became of an alarm is known by now; then it is told."""

@@ -43,7 +43,7 @@ def test_incidents_are_listed_page_by_page(service: Service) -> None:
 
 def test_a_label_stands_and_is_audited(service: Service) -> None:
     service.ledger.put_advice(make_advice())
-    nothing = {"label": None, "by": None, "outcome": None, "labels": []}
+    nothing: dict[str, object] = {"label": None, "by": None, "outcome": None, "labels": []}
     assert get(service, LABELS) == nothing
     response = service.control.post(LABELS, json=SAID)
     assert response.status_code == 200, response.text

@@ -302,7 +302,8 @@ def test_a_ledger_of_before_keeps_its_advice_and_goes_on(file: Path) -> None:
     with Ledger.open(sqlite_url(file)) as ledger:
         assert ledger.get(FIRST_ID) == old
         assert ledger.incident_of(FIRST_ID) is None
-        assert ledger.incidents() == ledger.audit() == []
+        assert ledger.incidents() == []
+        assert ledger.audit() == []
         ledger.put_label(make_label())
         assert ledger.verify().rows == 1
         advised(ledger, 2, Operation.STOP)
