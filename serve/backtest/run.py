@@ -23,7 +23,7 @@ from relume.serve.backtest.engines.record import Record
 from relume.serve.backtest.engines.work import HERE, Advance, Engine, Work
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
-from relume.serve.backtest.replay import Look, Replayed, replay_unit
+from relume.serve.backtest.replay import Look, Note, Replayed, replay_unit
 from relume.serve.backtest.results import About, Results, UnitResult, unit_result
 from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
@@ -158,13 +158,15 @@ class Recording:
         only: Collection[str] | None = None,
         learns: bool = True,
         engine: Engine = HERE,
+        note: Note | None = None,
     ) -> None:
         """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
         `advance` is told how many units are done, and how many there are. A lake learns what
         healthy attempts print, unless `only` some are replayed or it isn't to (`learns`). The
         results are the same, in the same order, whatever `engine` replays; units that it had to
-        give up are in `Results.given_up`.
+        give up are in `Results.given_up`. `note` is told all Advice and what becomes of it, unit by
+        unit, where all is replayed in this process.
 
         Raises
         ------
@@ -177,13 +179,14 @@ class Recording:
         if self._live is not None:
             advance(0, 1)
             if UNIT not in results.done:
-                results.add(unit_result(*self._replay_live(self._live, judging)))
+                results.add(unit_result(*self._replay_live(self._live, judging, note=note)))
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
         may_learn = learns and only is None
         taught = LakeHistory(self.lake) if self.lake is not None and may_learn else None
-        work = Work(self, judging, self.about(judging), learns=taught is not None)
+        about = self.about(judging)
+        work = Work(self, judging, about, learns=taught is not None, note=note)
         units = [one for one in self._planned if only is None or one in only]
         record = Record(results, units, advance, None if taught is None else taught.history)
         try:
@@ -193,16 +196,22 @@ class Recording:
                 taught.close()
 
     def replay_one(
-        self, unit: str, judging: Judging, *, teaches: TemplateHistory | None = None
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
     ) -> UnitResult:
-        """Replay the unit of that name.
+        """Replay the unit of that name; `note` as in `replay`.
 
         Raises
         ------
         RelumeError
             When the data can't be read.
         """
-        return unit_result(*self._replay_unit(self._planned[unit], judging, teaches=teaches))
+        planned = self._planned[unit]
+        return unit_result(*self._replay_unit(planned, judging, teaches=teaches, note=note))
 
     def attempts(self) -> list[str]:
         """Return the attempts that it holds.
@@ -233,11 +242,16 @@ class Recording:
         return self._replay_unit(planned, judging, look=look)
 
     def _replay_live(
-        self, lake: LakeReader, judging: Judging, look: Look | None = None
+        self,
+        lake: LakeReader,
+        judging: Judging,
+        look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         zone = self.zone or judging.zone
         reader = LakeReader(lake.folder, zone=zone)
-        return replay_live(reader, judging.analyzer, judging.settings, zone, look=look)
+        analyzer, settings = judging.analyzer, judging.settings
+        return replay_live(reader, analyzer, settings, zone, look=look, note=note)
 
     def _replay_unit(
         self,
@@ -246,10 +260,12 @@ class Recording:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         unit, zone = planned.make(), self.zone or judging.zone
         analyzer, settings = judging.analyzer, judging.settings
-        return unit, replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look)
+        found = replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look, note=note)
+        return unit, found
 
     @cached_property
     def _planned(self) -> dict[str, Planned]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from recording import SECOND, START, TRACEBACK, entry, logged, recorded, steps
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.engines.work import Engine
+from relume.serve.backtest.replay import Note
 from relume.serve.backtest.results import RESULTS_FILE, Results, UnitResult
 from relume.serve.backtest.run import Judging, Recording
 from relume.serve.databases import DatabaseFolder, cache_folder
@@ -72,7 +73,12 @@ class Dying(Recording):
     """A recording whose units die as files beside it say."""
 
     def replay_one(
-        self, unit: str, judging: Judging, *, teaches: TemplateHistory | None = None
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
     ) -> UnitResult:
         """Replay a unit, or kill this process."""
         folder, _ = self._from
@@ -80,7 +86,7 @@ class Dying(Recording):
             _names(folder / SHOT, unit) and _is_first(folder / "fired")
         ):
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().replay_one(unit, judging, teaches=teaches)
+        return super().replay_one(unit, judging, teaches=teaches, note=note)
 
 
 def _names(path: Path, unit: str) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 from relume.errors import InputError
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.engines.lessons import Lesson, Lessons
+from relume.serve.backtest.replay import Note
 from relume.serve.backtest.results import About, UnitResult
 from relume.serve.descriptors import allow_many_files
 
@@ -34,9 +35,14 @@ class Replays(Protocol):
         """Return what results of a replay are of."""
 
     def replay_one(
-        self, unit: str, judging: Judging, *, teaches: TemplateHistory | None = None
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
     ) -> UnitResult:
-        """Replay the unit of that name."""
+        """Replay the unit of that name; `note` is told what is advised."""
 
 
 class Played(NamedTuple):
@@ -59,13 +65,15 @@ class Work:
     """Everything that a piece needs besides its name.
 
     `about` is what the results are of: a worker that finds other data, rules or settings must not
-    add to them. `learns` says whether lessons are wanted.
+    add to them. `learns` says whether lessons are wanted. `note` is told all Advice; work that
+    has one stays in its process.
     """
 
     recording: Replays
     judging: Judging
     about: About
     learns: bool = False
+    note: Note | None = None
 
     def replay(self, piece: Piece) -> Played:
         """Replay a piece; holds one unit's replay, and the results of the piece.
@@ -77,11 +85,12 @@ class Work:
         """
         known = self.judging.analyzer.history
         lessons = Lessons(known) if self.learns else None
-        results = tuple(
-            msgspec.json.encode(self.recording.replay_one(unit, self.judging, teaches=lessons))
-            for unit in piece
-        )
+        results = tuple(msgspec.json.encode(self._replay_one(unit, lessons)) for unit in piece)
         return Played(piece, results, () if lessons is None else tuple(lessons.kept))
+
+    def _replay_one(self, unit: str, lessons: Lessons | None) -> UnitResult:
+        replay_one = self.recording.replay_one
+        return replay_one(unit, self.judging, teaches=lessons, note=self.note)
 
 
 class Engine(Protocol):

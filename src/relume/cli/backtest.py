@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from relume.models.scoring.attempt import ScoredAttempt
     from relume.serve.backtest.engines.work import Engine
+    from relume.serve.backtest.replay import Note
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
@@ -77,6 +78,16 @@ HtmlOption = Annotated[
         show_default=False,
     ),
 ]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        parser=named_path,
+        metavar="FILE",
+        help="Write Advice, incidents and outcomes to a new ledger there, as a service does.",
+        show_default=False,
+    ),
+]
 PresetsOption = Annotated[
     bool,
     typer.Option("--presets", help="Compare the presets of the policy, each replayed anew."),
@@ -107,6 +118,7 @@ def backtest(
     slurm: SlurmOption = False,
     interface: InterfaceOption = None,
     slurm_option: SlurmExtraOption = None,
+    ledger: LedgerOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -130,7 +142,7 @@ def backtest(
     from relume.serve.reports import across
     from relume.serve.reports.goodput import to_document
 
-    _require(tune, html, presets=presets)
+    _require(tune, html, ledger, presets=presets)
     asked = Asked(
         engine=engine,
         workers=workers,
@@ -142,6 +154,8 @@ def backtest(
         out=out,
     )
     asked.check()
+    if ledger is not None:
+        asked = asked.here("--ledger")
     recording = Recording(data, labels)
     settings = load_config(config).settings
     judging = Judging.of(settings, rules or [], lake=recording.lake)
@@ -154,8 +168,8 @@ def backtest(
             return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
-            with replay_progress(recording.name) as advance:
-                recording.replay(judging, results, advance, engine=replays)
+            with _new_ledger(ledger, results) as note, replay_progress(recording.name) as advance:
+                recording.replay(judging, results, advance, engine=replays, note=note)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
             held = outcome.across_jobs(settings.straggler.false_share)
@@ -182,8 +196,10 @@ def backtest(
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
 
 
-def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
+def _require(tune: float | None, html: Path | None, ledger: Path | None, *, presets: bool) -> None:
     """Refuse what doesn't go together or can't be done, before a long replay."""
+    if tune is not None and ledger is not None:
+        raise typer.BadParameter("--ledger and --tune can't be used together; choose one of them")
     if tune is not None and (html is not None or presets):
         raise InputError(
             "--tune with --html or --presets",
@@ -195,6 +211,26 @@ def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
         from relume.serve.reports.page import require_packages
 
         require_packages()
+
+
+@contextmanager
+def _new_ledger(file: Path | None, results: Results) -> Iterator[Note | None]:
+    """Yield what writes into a new ledger; null where none is asked for."""
+    from relume.serve.ledger import Ledger, sqlite_url
+
+    if file is None:
+        yield None
+        return
+    if file.exists() or results.done:
+        found = "a file that is there already" if file.exists() else "results of a replay in --out"
+        raise InputError(
+            f"--ledger {file}",
+            found=found,
+            expected="a new file, and nothing that was replayed before",
+            hint="a ledger is written while attempts are replayed: name another file or folder",
+        )
+    with Ledger.open(sqlite_url(file)) as opened:
+        yield opened.write
 
 
 def _presets(

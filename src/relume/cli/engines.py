@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -135,6 +135,25 @@ class Asked:
                 expected="a folder that the nodes see: the jobs leave their logs there",
                 hint="add --out FOLDER",
             )
+
+    def here(self, option: str) -> Asked:
+        """Return the same in this process alone, which `option` needs.
+
+        Raises
+        ------
+        InputError
+            Where other processes were asked for.
+        """
+        from relume.errors import InputError
+
+        if self.engine is not EngineName.LOCAL or self.workers not in (None, 1):
+            raise InputError(
+                f"{option} with other processes",
+                found=f"--engine {self.engine}, --workers {self.workers or 'left out'}",
+                expected="all replayed in one process",
+                hint="leave --engine and --workers out",
+            )
+        return replace(self, workers=1)
 
 
 @contextmanager
