@@ -239,6 +239,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "scale-out",
+        "a backtest by Dask workers that are jobs of a real Slurm: the same bytes, over a killed "
+        "worker too; CPU time beside one process; speed on slow reads",
+        "none (installs Slurm where it may; takes ten minutes)",
+        "relume.benchmarks.scaleout.bench",
+        has_quick=True,
+    ),
+    Bench(
         "dumps",
         "who holds up a hung job by its collective dumps: twelve made-up families of hangs, with "
         "all dumps and with a fifth missing; recorded runs apart; 1,024 ranks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from relume.errors import InputError
@@ -82,7 +83,22 @@ class Analyzer:
         self.catalogue = catalogue or load_catalogue()
         self._settings = settings or DiagnosisSettings()
         self._zone = zone
+        self._made_of = tuple(user_formats), engine, store
         self._scanner = make_scanner(self.catalogue, user_formats, engine=engine, store=store)
+
+    def __reduce__(self) -> tuple[partial[Analyzer], tuple[Catalogue]]:
+        """Pickle what it was made of: in another process it is compiled anew."""
+        formats, engine, store = self._made_of
+        again = partial(
+            Analyzer,
+            user_formats=formats,
+            settings=self._settings,
+            zone=self._zone,
+            engine=engine,
+            history=self.history,
+            store=store,
+        )
+        return again, (self.catalogue,)
 
     def begin(
         self, name: str, files: Sequence[str], *, history: TemplateHistory | None = None

@@ -64,23 +64,34 @@ def user_format(pattern: str) -> ProgressFormat:
             hint="replace `*` by `+` in it",
         )
 
-    def parse(message: str) -> ProgressPoint | None:
+    return ProgressFormat("user", (_locator(pattern),), _Parse(pattern), "")
+
+
+class _Parse:
+    """Reads the numbers of a line; pickled it is its pattern, which is compiled anew."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern, self._compiled = pattern, _compile(pattern)
+        self._groups = tuple(self._compiled.groupindex)
+
+    def __reduce__(self) -> tuple[type[_Parse], tuple[str]]:
+        return type(self), (self._pattern,)
+
+    def __call__(self, message: str) -> ProgressPoint | None:
         try:
-            found = compiled.search(message)
+            found = self._compiled.search(message)
         except UnicodeEncodeError:  # undecodable bytes kept as lone surrogates
-            found = compiled.search(message.encode("utf-8", "replace").decode("utf-8"))
+            found = self._compiled.search(message.encode("utf-8", "replace").decode("utf-8"))
         if found is None:
             return None
         values: dict[str, Any] = {}
-        for name in groups:
+        for name in self._groups:
             text = found.group(name)
             target, read = READERS[name]
             value = read(text) if text else None
             if value is not None:
                 values.setdefault(target, value)
         return ProgressPoint("user", **values) if "step" in values else None
-
-    return ProgressFormat("user", (_locator(pattern),), parse, "")
 
 
 def _compile(pattern: str) -> Any:  # noqa: ANN401 - re2 ships no types

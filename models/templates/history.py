@@ -68,6 +68,10 @@ class TemplateHistory:
         """How many templates are known."""
         return len(self._drain)
 
+    def knows(self, attempt: str) -> bool:
+        """Whether it has learned from an attempt, and not yet forgotten that."""
+        return attempt in self._learned
+
     def learn(self, attempt: str, families: Sequence[str], lines: Iterable[bytes]) -> bool:
         """Take what a healthy attempt printed; false for one that is known already."""
         if attempt in self._learned:

@@ -14,6 +14,8 @@ REFUTED_SECONDS = 600.0
 """Steps that come within this time of an alarm show that there was no hang."""
 SILENT_SECONDS = 3_600.0
 """A silence that lasts so long after an alarm was one."""
+STEPS_TO_REFUTE = 3
+"""New steps that show that a job hadn't hung."""
 DIED_STATES = frozenset({"BOOT_FAIL", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"})
 """Ends by the job itself, or by what it ran on: neither a limit nor a person's."""
 

@@ -9,6 +9,7 @@ from relume import __version__
 from relume.clock import Clock
 from relume.serve.api.control import control_routes
 from relume.serve.api.gate import Gate
+from relume.serve.api.happened import happened_routes
 from relume.serve.api.metrics import ApiMetrics, CountRequests
 from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
 from relume.serve.api.problems import answer_with_problems
@@ -58,6 +59,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(health_routes(ledger, readiness, metrics))
     app.include_router(attempt_routes(ledger, attempts_view))
     app.include_router(advice_routes(ledger, clock))
+    app.include_router(happened_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     app.add_middleware(Gate, tokens=tokens)
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too

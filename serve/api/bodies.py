@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from relume.advice import Advice, Disposition, Reconciliation
 from relume.serve.api.ports import AttemptView, PartStatus
-from relume.serve.ledger import Milestone
+from relume.serve.ledger import AuditRecord, IncidentRecord, LabelRecord, Milestone
+from relume.serve.ledger.happened import MAX_WORDS
 
 MAX_TTL_SECONDS = 3600.0
 """A controller that died keeps others out for at most so long."""
@@ -60,6 +61,44 @@ class MilestoneReport(_Body):
     milestone: Milestone
     event_time: int = Field(ge=0, lt=2**63)
     """When it happened, UTC microseconds."""
+
+
+class LabelReport(_Body):
+    """A person says whether an Advice was right."""
+
+    right: bool
+    who: Name
+    """A role or a name."""
+    cause: Name | None = None
+    """What it really was."""
+    why: Annotated[str, Field(max_length=MAX_WORDS)] | None = None
+
+    def to_record(self, advice_id: str, at: int) -> LabelRecord:
+        """Return it as it is written down."""
+        return LabelRecord(
+            advice_id=advice_id,
+            right=self.right,
+            cause=self.cause,
+            who=self.who,
+            why=self.why,
+            at=at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentList:
+    """Incidents, newest first; `before` asks for the next page, null after the last one."""
+
+    incidents: tuple[IncidentRecord, ...]
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditList:
+    """Who did what, in order; `after` asks for the next page, null after the last one."""
+
+    audit: tuple[AuditRecord, ...]
+    after: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def control_routes(
         advice_id: str, body: ReconciliationReport, fencing_token: FencingToken
     ) -> Response:
         """Write down what became of an Advice. 409: ignored, for the reason in `type`."""
-        advice = ledger.reconcile(advice_id, body.to_reconciliation(), fencing_token)
+        advice = ledger.reconcile(advice_id, body.to_reconciliation(), fencing_token, clock.now())
         metrics.reports.labels(body.disposition.value).inc()
         return as_json(advice)
 

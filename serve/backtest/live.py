@@ -7,7 +7,7 @@ from collections import defaultdict
 from relume.events import SchedulerEvent
 from relume.ingest.lake import LakeReader
 from relume.serve.backtest.lakes import entry_of
-from relume.serve.backtest.replay import Findings, Look, Replayed
+from relume.serve.backtest.replay import Findings, Look, Note, Replayed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
@@ -16,27 +16,28 @@ UNIT = "live"
 """Name of the one unit: what a service saw at one time can't be replayed apart."""
 
 
-def replay_live(
+def replay_live(  # noqa: PLR0913 - what is replayed how, each by its name
     reader: LakeReader,
     analyzer: Analyzer,
     settings: WatchSettings,
     zone: str,
     *,
     look: Look | None = None,
+    note: Note | None = None,
 ) -> tuple[Unit, dict[str, Replayed]]:
     """Replay the whole lake; return its attempts, and what came of each.
 
     With the rules and settings of the live run its Advice is that of the run
     (`relume.advice.comparable`). Holds what a service holds, and the scheduler's words and the
-    findings of all attempts; `look` looks at the judge before
-    each landing.
+    findings of all attempts; `look` looks at the judge before each landing, `note` is told what
+    comes of it.
 
     Raises
     ------
     LakeError
         When the lake can't be read.
     """
-    found = Findings(analyzer, settings, zone, look=look)
+    found = Findings(analyzer, settings, zone, look=look, note=note)
     told: defaultdict[str, list[SchedulerEvent]] = defaultdict(list)
     now = 0
     for landing in reader.landings():

@@ -13,20 +13,20 @@ from relume.ingest.lake.batches import Landing, LineBatch
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.straggler.windows import Window
 from relume.models.templates.history import TemplateHistory
+from relume.models.worth.outcomes import STEPS_TO_REFUTE
 from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.backtest.steps import StepRecord
 from relume.serve.backtest.timeline import unit_landings
 from relume.serve.backtest.together import Beside
+from relume.serve.live.aftermath import Told
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Kind, Verdict
 
 COMPLETED = "COMPLETED"
-STEPS_TO_REFUTE = 3
-"""New steps after a hang alarm that show that there was no hang (DESIGN 5)."""
 TICK = MICROSECONDS_PER_SECOND
 MAX_TICK = int(BLIND_SECONDS) * TICK
 """Ticks further apart would say that nobody looked."""
@@ -37,6 +37,8 @@ clock is years ahead must not cost years of seconds. The judge then takes that n
 
 Look = Callable[[Judge, Landing], None]
 """Looks at a judge before it takes a landing, and changes nothing."""
+Note = Callable[[Advice | Told], object]
+"""Is told Advice and what becomes of it, in order, as a service writes it into its ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,10 @@ class Findings:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        note: Note | None = None,
         beside: Beside = lambda _: 0,
     ) -> None:
-        self._look = look
+        self._look, self._note = look, note
         self.judge = Judge(
             analyzer, settings, zone, retired=self._over, teaches=teaches, beside=beside
         )
@@ -129,7 +132,11 @@ class Findings:
         """Take one landing, in order."""
         if self._look is not None:
             self._look(self.judge, landing)
-        for advice in self.judge.take(landing):
+        made = self.judge.take(landing)
+        if self._note is not None:
+            for one in (*made, *self.judge.told):
+                self._note(one)
+        for advice in made:
             if advice.scope is not Scope.ATTEMPT:
                 self.results[advice.attempt].wider.append(advice)
                 continue
@@ -182,16 +189,18 @@ def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name
     *,
     teaches: TemplateHistory | None = None,
     look: Look | None = None,
+    note: Note | None = None,
 ) -> dict[str, Replayed]:
     """Replay a unit and return what came of each of its attempts, by attempt.
 
     Attempts that ended well teach `teaches` what they printed, which changes nothing here;
-    `look` looks at
-    the judge before each landing.
+    `look` looks at the judge before each landing, `note` is told what comes of it.
     Holds what a live service holds of the attempts that run at the same time, and a block of each
     of their logs.
     """
-    found = Findings(analyzer, settings, zone, teaches=teaches, look=look, beside=unit.beside)
+    found = Findings(
+        analyzer, settings, zone, teaches=teaches, look=look, note=note, beside=unit.beside
+    )
     names = [source.entry.attempt for source in unit.attempts]
     extents = {name: found.results[name].extent for name in names}
     cluster = unit.attempts[0].run.cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -138,6 +138,13 @@ class Results:
     A unit is there whole or not at all: a line that a kill cut short is taken away when the folder
     is opened again, and its unit is replayed anew.
 
+    Attributes
+    ----------
+    done
+        The units that are there.
+    given_up
+        Units that could not be replayed this time, and why; the next time they are tried again.
+
     Raises
     ------
     InputError
@@ -148,12 +155,15 @@ class Results:
 
     def __init__(self, folder: Path, about: About) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.given_up: dict[str, str] = {}
         self._path = folder / RESULTS_FILE
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._lock(folder)
             self._require(folder / ABOUT_FILE, about)
-            self.done = self._recover()
+            self._places: dict[str, tuple[int, int]] = {}
+            self._end = self._recover()
+            self.done = set(self._places)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -166,11 +176,60 @@ class Results:
 
     def add(self, result: UnitResult) -> None:
         """Make the result of a unit durable."""
-        line = msgspec.json.encode(result) + b"\n"
-        if os.write(self._descriptor, line) < len(line):
-            raise OSError(f"no room for {self._path}")
+        self.add_encoded(result.unit, msgspec.json.encode(result))
+
+    def add_encoded(self, unit: str, record: bytes) -> None:
+        """Do the same with a result that is in JSON already."""
+        _write(self._descriptor, record + b"\n", self._path)
         os.fsync(self._descriptor)
-        self.done.add(result.unit)
+        self._places[unit] = self._end, len(record) + 1
+        self._end += len(record) + 1
+        self.done.add(unit)
+
+    def arrange(self, units: Iterable[str]) -> None:
+        """Bring the results into the order of `units`, others after them; nothing where they are.
+
+        The same units give the same bytes then, in whatever order they were done. A kill meanwhile
+        leaves the file as it was.
+        """
+        wanted = list(dict.fromkeys(one for one in units if one in self._places))
+        known = set(wanted)
+        wanted += [one for one in self._places if one not in known]
+        if wanted == list(self._places):
+            return
+        staged = self._path.with_suffix(".new")
+        descriptor = os.open(staged, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # before anybody can find it under its name
+            for begin, size in map(self._places.__getitem__, wanted):
+                _write(descriptor, os.pread(self._descriptor, size, begin), self._path)
+            os.fsync(descriptor)
+            staged.replace(self._path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(self._descriptor)
+        self._descriptor, self._end = descriptor, 0
+        sizes = {one: self._places[one][1] for one in wanted}
+        self._places = {}
+        for one, size in sizes.items():
+            self._places[one] = self._end, size
+            self._end += size
+
+    def require_whole(self) -> None:
+        """See that nothing had to be given up: what compares replays needs all of each.
+
+        Raises
+        ------
+        InputError
+            That names the first unit, and why.
+        """
+        for unit, why in self.given_up.items():
+            raise InputError(
+                f"replay of {unit}, and of {len(self.given_up) - 1} other runs",
+                found=why,
+                hint="give workers more memory, or take the run out of the data",
+            )
 
     def read(self) -> Iterator[UnitResult]:
         """Yield all results, in the order in which they were made."""
@@ -179,13 +238,16 @@ class Results:
     def _lock(self, folder: Path) -> None:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            is_ours = os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except BlockingIOError:
+            is_ours = False
+        if not is_ours:  # or it was arranged anew between being opened and being locked
             raise InputError(
                 f"results of a backtest in {folder}",
                 found="another backtest that writes there",
                 expected="a folder of its own for each",
                 hint="wait for it, or name another folder with --out",
-            ) from error
+            )
 
     def _require(self, path: Path, about: About) -> None:
         """Note what the results are of, or see that they are of the same."""
@@ -210,14 +272,15 @@ class Results:
                 hint="name another folder with --out, or remove this one",
             )
 
-    def _recover(self) -> set[str]:
-        done, end = set(), 0
+    def _recover(self) -> int:
+        """Note where each result is, cut off what was cut short, and return where the file ends."""
+        end = 0
         for unit, after in _units(self._path):
-            done.add(unit.unit)
+            self._places[unit.unit] = end, after - end
             end = after
         os.ftruncate(self._descriptor, end)
         os.lseek(self._descriptor, end, os.SEEK_SET)
-        return done
+        return end
 
 
 def read_units(path: Path) -> Iterator[UnitResult]:
@@ -231,6 +294,11 @@ def read_units(path: Path) -> Iterator[UnitResult]:
         When there is no such file.
     """
     return (unit for unit, _ in _units(path))
+
+
+def _write(descriptor: int, data: bytes, path: Path) -> None:
+    if os.write(descriptor, data) < len(data):
+        raise OSError(f"no room for {path}")
 
 
 def _units(path: Path) -> Iterator[tuple[UnitResult, int]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from relume import __version__
 from relume.advice import Mode
@@ -17,10 +19,12 @@ from relume.ingest.lake import LakeReader
 from relume.ingest.lake.about import ORIGIN, ZONE, read_about
 from relume.ingest.lake.journal import FOLDER as JOURNAL
 from relume.models.templates.history import TemplateHistory
+from relume.serve.backtest.engines.record import Record
+from relume.serve.backtest.engines.work import HERE, Advance, Engine, Work
 from relume.serve.backtest.lakes import is_live, lake_plans
 from relume.serve.backtest.live import UNIT, replay_live
-from relume.serve.backtest.replay import Look, Replayed, replay_unit
-from relume.serve.backtest.results import About, Results, unit_result
+from relume.serve.backtest.replay import Look, Note, Replayed, replay_unit
+from relume.serve.backtest.results import About, Results, UnitResult, unit_result
 from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
 from relume.serve.configured import analyzer_of
@@ -93,6 +97,7 @@ class Recording:
     """
 
     def __init__(self, path: Path, labels: Path | None = None) -> None:
+        self._from = path.absolute(), None if labels is None else labels.absolute()
         self._dataset = read_dataset(path) if is_dataset(path) else None
         if self._dataset is not None and labels is not None:
             raise InputError(
@@ -140,24 +145,33 @@ class Recording:
         """Return the labelled attempts, by their identity."""
         return {} if self._labels is None else {one.attempt: one for one in self._labels.attempts()}
 
-    def replay(
+    def __reduce__(self) -> tuple[type[Self], tuple[Path, Path | None]]:
+        """Pickle where it is: another process reads it anew, wherever it works."""
+        return type(self), self._from
+
+    def replay(  # noqa: PLR0913 - what is replayed how, each by its name
         self,
         judging: Judging,
         results: Results,
-        advance: Callable[[int, int], None] = lambda _done, _total: None,
+        advance: Advance = lambda _done, _total: None,
         *,
         only: Collection[str] | None = None,
         learns: bool = True,
+        engine: Engine = HERE,
+        note: Note | None = None,
     ) -> None:
         """Replay every unit that `results` doesn't have; of those named `only` where it is given.
 
         `advance` is told how many units are done, and how many there are. A lake learns what
-        healthy attempts print, unless `only` some are replayed or it isn't to (`learns`).
+        healthy attempts print, unless `only` some are replayed or it isn't to (`learns`). The
+        results are the same, in the same order, whatever `engine` replays; units that it had to
+        give up are in `Results.given_up`. `note` is told all Advice and what becomes of it, unit by
+        unit, where all is replayed in this process.
 
         Raises
         ------
         RelumeError
-            When the data can't be read.
+            When the data can't be read, or the engine can't be had.
         OSError
             When results can't be written.
         """
@@ -165,21 +179,39 @@ class Recording:
         if self._live is not None:
             advance(0, 1)
             if UNIT not in results.done:
-                results.add(unit_result(*self._replay_live(self._live, judging)))
+                results.add(unit_result(*self._replay_live(self._live, judging, note=note)))
             advance(1, 1)
             return
         # What is learned now is for the next time: no result depends on the order of replays.
         may_learn = learns and only is None
         taught = LakeHistory(self.lake) if self.lake is not None and may_learn else None
-        teaches = None if taught is None else taught.history
-        plans = [one for one in self._plans() if only is None or one.name in only]
-        for number, planned in enumerate(plans):
-            advance(number, len(plans))
-            if planned.name not in results.done:
-                results.add(unit_result(*self._replay_unit(planned, judging, teaches=teaches)))
-        if taught is not None:
-            taught.close()
-        advance(len(plans), len(plans))
+        about = self.about(judging)
+        work = Work(self, judging, about, learns=taught is not None, note=note)
+        units = [one for one in self._planned if only is None or one in only]
+        record = Record(results, units, advance, None if taught is None else taught.history)
+        try:
+            record.take(engine.run(work, record.pieces))
+        finally:
+            if taught is not None:
+                taught.close()
+
+    def replay_one(
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
+    ) -> UnitResult:
+        """Replay the unit of that name; `note` as in `replay`.
+
+        Raises
+        ------
+        RelumeError
+            When the data can't be read.
+        """
+        planned = self._planned[unit]
+        return unit_result(*self._replay_unit(planned, judging, teaches=teaches, note=note))
 
     def attempts(self) -> list[str]:
         """Return the attempts that it holds.
@@ -206,15 +238,20 @@ class Recording:
         allow_many_files()
         if self._live is not None:
             return self._replay_live(self._live, judging, look)
-        planned = next(one for one in self._plans() if attempt in one.attempts)
+        planned = next(one for one in self._planned.values() if attempt in one.attempts)
         return self._replay_unit(planned, judging, look=look)
 
     def _replay_live(
-        self, lake: LakeReader, judging: Judging, look: Look | None = None
+        self,
+        lake: LakeReader,
+        judging: Judging,
+        look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         zone = self.zone or judging.zone
         reader = LakeReader(lake.folder, zone=zone)
-        return replay_live(reader, judging.analyzer, judging.settings, zone, look=look)
+        analyzer, settings = judging.analyzer, judging.settings
+        return replay_live(reader, analyzer, settings, zone, look=look, note=note)
 
     def _replay_unit(
         self,
@@ -223,12 +260,26 @@ class Recording:
         *,
         teaches: TemplateHistory | None = None,
         look: Look | None = None,
+        note: Note | None = None,
     ) -> tuple[Unit, dict[str, Replayed]]:
         unit, zone = planned.make(), self.zone or judging.zone
         analyzer, settings = judging.analyzer, judging.settings
-        return unit, replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look)
+        found = replay_unit(unit, analyzer, settings, zone, teaches=teaches, look=look, note=note)
+        return unit, found
 
-    def _plans(self) -> list[Planned]:
+    @cached_property
+    def _planned(self) -> dict[str, Planned]:
+        """Every unit by its name, in the order in which they come."""
+        return {one.name: one for one in self.plans()}
+
+    def plans(self) -> list[Planned]:
+        """Return the units, each put together when it is replayed.
+
+        Raises
+        ------
+        RelumeError
+            When the data can't be read.
+        """
         if self._dataset is not None:
             return dataset_plans(self._dataset)
         return lake_plans(self._reader) if self._reader is not None else []

@@ -17,6 +17,7 @@ from relume.models.scoring.exposure import exposure_of
 from relume.models.tuning.choice import Tally, tally
 from relume.models.tuning.search import Knob, Point, most_trials, search
 from relume.models.tuning.split import Ran, Split, split
+from relume.serve.backtest.engines.work import HERE, Engine
 from relume.serve.backtest.outcome import scored
 from relume.serve.backtest.results import Results
 from relume.serve.backtest.run import Judging, Recording
@@ -84,6 +85,7 @@ class _Tuner:
     folder: Path
     advance: Callable[[int, int], None]
     knobs: Mapping[Kind, tuple[Knob, ...]]
+    engine: Engine
     done: int = 0
     labels: dict[str, Any] = field(default_factory=dict)
 
@@ -163,7 +165,8 @@ class _Tuner:
         judging = replace(self.judging, settings=RunnerOptions.of(quiet).watch)
         about = self.recording.about(judging)
         with Results(self.folder / about.settings, about) as results:
-            self.recording.replay(judging, results, self._advance, only=only)
+            self.recording.replay(judging, results, self._advance, only=only, engine=self.engine)
+            results.require_whole()
             for unit in results.read():
                 if only is None or unit.unit in only:
                     for one in unit.attempts:
@@ -187,6 +190,7 @@ def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
     folder: Path,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
     knobs: Mapping[Kind, tuple[Knob, ...]] = KNOBS,
+    engine: Engine = HERE,
 ) -> Tuning:
     """Find settings of the detectors of hangs and stragglers that keep to a budget.
 
@@ -204,17 +208,19 @@ def tune(  # noqa: PLR0913 - what is tuned by what, each by its name
         Told how much is done, and how much there is at most.
     knobs
         What is tried of each kind.
+    engine
+        Where it is replayed.
 
     Raises
     ------
     InputError
-        For a budget that is none, and for recordings that can't be split.
+        For a budget that is none, and for recordings that can't be split or replayed as a whole.
     """
     if not 0.0 < budget <= 1.0:
         raise InputError(
             "budget of false alarms", found=f"{budget:g}", expected="more than 0, at most 1"
         )
-    return _Tuner(recording, judging, settings, budget, folder, advance, knobs).run()
+    return _Tuner(recording, judging, settings, budget, folder, advance, knobs, engine).run()
 
 
 def value_of(settings: Settings, name: str) -> float:

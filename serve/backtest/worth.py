@@ -10,6 +10,7 @@ from typing import cast
 from relume.features.goodput.buckets import GoodputSettings, spans_of
 from relume.features.goodput.cluster import cluster_shares
 from relume.models.policy.policy import Policy, Preset
+from relume.serve.backtest.engines.work import HERE, Engine
 from relume.serve.backtest.goodput import Goodput, goodput_of
 from relume.serve.backtest.hindsight import Hindsight, hindsight_of
 from relume.serve.backtest.lived import GPUS_PER_NODE, Lives
@@ -106,6 +107,8 @@ def sweep(
     judging: Judging,
     folder: Path,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
+    *,
+    engine: Engine = HERE,
 ) -> dict[Preset, Worth]:
     """Replay under each preset of the policy; results are kept in a folder of each preset's name.
 
@@ -114,7 +117,7 @@ def sweep(
     Raises
     ------
     RelumeError
-        When the data can't be read.
+        When the data can't be read, or not all of it replayed.
     OSError
         When results can't be written.
     """
@@ -123,6 +126,7 @@ def sweep(
         changed = replace(judging.settings, policy=Policy.of(preset))
         judged = replace(judging, settings=changed)
         with Results(folder / preset.value, recording.about(judged)) as results:
-            recording.replay(judged, results, advance, learns=False)
+            recording.replay(judged, results, advance, learns=False, engine=engine)
+            results.require_whole()
             found[preset] = worth_of(recording, results.read())
     return found

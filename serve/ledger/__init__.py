@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from relume.serve.ledger.aftermath import MAX_PAGE
 from relume.serve.ledger.errors import (
     AdviceConflictError,
     ConflictError,
@@ -14,7 +15,16 @@ from relume.serve.ledger.errors import (
     StaleFencingTokenError,
     SupersededError,
 )
-from relume.serve.ledger.ledger import Ledger, sqlite_url
+from relume.serve.ledger.happened import (
+    AuditRecord,
+    Closing,
+    IncidentRecord,
+    LabelRecord,
+    OutcomeRecord,
+    Standing,
+    Struck,
+)
+from relume.serve.ledger.ledger import LEDGER_FILE, Ledger, sqlite_url
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -25,11 +35,17 @@ from relume.serve.ledger.records import (
 )
 
 __all__ = [
+    "LEDGER_FILE",
+    "MAX_PAGE",
     "AdviceConflictError",
     "AttemptOutcome",
     "AttemptRecord",
+    "AuditRecord",
+    "Closing",
     "ConflictError",
     "FinalDispositionError",
+    "IncidentRecord",
+    "LabelRecord",
     "Landed",
     "Lease",
     "LeaseHeldError",
@@ -37,7 +53,10 @@ __all__ = [
     "Milestone",
     "MilestoneRecord",
     "NotFoundError",
+    "OutcomeRecord",
     "StaleFencingTokenError",
+    "Standing",
+    "Struck",
     "SupersededError",
     "sqlite_url",
 ]

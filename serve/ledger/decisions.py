@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
 
 from relume.advice import Advice, Disposition, Reconciliation, comparable
 from relume.errors import InputError
@@ -17,6 +17,8 @@ from relume.serve.ledger.errors import (
     SupersededError,
 )
 from relume.serve.ledger.tables import ADVICE, RECONCILIATIONS
+
+FEW = 3
 
 
 def add(connection: Connection, advice: Advice) -> bool:
@@ -72,6 +74,29 @@ def active(connection: Connection, now: int, cluster: str | None) -> list[Advice
     if cluster is not None:
         query = query.where(ADVICE.c.cluster == cluster)
     return [_advice(row) for row in connection.execute(query)]
+
+
+def listed(connection: Connection, attempt: str | None, before: str, limit: int) -> list[Advice]:
+    """Return Advice, newest first; those older than `before` unless it is empty."""
+    columns = ADVICE.c
+    query = _stored().order_by(columns.created_at.desc(), columns.advice_id.desc()).limit(limit)
+    if attempt is not None:
+        # The subject of a node or a cluster is the attempt, a space and more.
+        theirs = columns.attempt.startswith(f"{attempt} ", autoescape=True)
+        query = query.where(or_(columns.attempt == attempt, theirs))
+    if before:
+        last = require(connection, before)
+        at = last.created_at
+        same = and_(columns.created_at == at, columns.advice_id < last.advice_id)
+        query = query.where(or_(columns.created_at < at, same))
+    return [_advice(row) for row in connection.execute(query)]
+
+
+def ids_like(connection: Connection, beginning: str) -> list[str]:
+    """Return the ids that begin so, a few at most."""
+    theirs = ADVICE.c.advice_id.startswith(beginning, autoescape=True)
+    query = select(ADVICE.c.advice_id).where(theirs).order_by(ADVICE.c.advice_id)
+    return list(connection.execute(query.limit(FEW)).scalars())
 
 
 def reconcile(connection: Connection, advice: Advice, report: Reconciliation, token: int) -> Advice:

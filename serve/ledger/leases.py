@@ -41,6 +41,12 @@ def find(connection: Connection, cluster: str) -> Lease | None:
     )
 
 
+def holder(connection: Connection, cluster: str) -> str:
+    """Return who has the newest lease of a cluster, alive or not; empty if there never was one."""
+    lease = find(connection, cluster)
+    return "" if lease is None else lease.holder
+
+
 def check_fence(connection: Connection, cluster: str, token: int) -> None:
     """Refuse every token but the newest one that was given out."""
     lease = find(connection, cluster)

@@ -11,7 +11,18 @@ from sqlalchemy import URL, text
 
 from relume.advice import Advice, Reconciliation
 from relume.models.family.attempt import AttemptGaps, FamilyKey
-from relume.serve.ledger import attempts, cursors, decisions, fleets, gaps, leases
+from relume.serve.ledger import (
+    attempts,
+    audit,
+    cursors,
+    decisions,
+    fleets,
+    gaps,
+    incidents,
+    leases,
+)
+from relume.serve.ledger.aftermath import MAX_PAGE, Aftermath
+from relume.serve.ledger.happened import Closing, OutcomeRecord, Struck
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -20,6 +31,10 @@ from relume.serve.ledger.records import (
     MilestoneRecord,
 )
 from relume.serve.ledger.store import Store
+
+LEDGER_FILE = "ledger.db"
+"""Its name in the data folder of a service."""
+LEASE, RECONCILIATION = "lease", "reconciliation"
 
 
 def sqlite_url(file: Path) -> str:
@@ -33,16 +48,13 @@ def sqlite_url(file: Path) -> str:
     return URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
-class Ledger:
+class Ledger(Aftermath):
     """Advice and what belongs to it, durable: what a call wrote is on disk when it returns.
 
     Safe between threads; each process opens its own. Times are UTC microseconds. Besides what they
     name, all calls raise `UnreachableError` (retryable) when the database can't take the
     transaction, and nothing was changed then.
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     @classmethod
     def open(cls, url: str) -> Self:
@@ -88,6 +100,8 @@ class Ledger:
     def put_advice(self, advice: Advice) -> bool:
         """Write a new generation; false, and nothing written, if it is there with equal content.
 
+        With it the incident of its subject is opened, moved on or closed.
+
         Equal is what must be equal between a live run and a replay (`relume.advice.comparable`), so
         a decision made again after a crash is the same one. Its reconciliation isn't taken over.
 
@@ -99,7 +113,10 @@ class Ledger:
             When a newer generation about the attempt is there, but not this one.
         """
         with self._store.writing() as connection:
-            return decisions.add(connection, advice)
+            is_new = decisions.add(connection, advice)
+            if is_new:
+                incidents.note(connection, advice)
+            return is_new
 
     def active(self, now: int, cluster: str | None = None) -> list[Advice]:
         """Return what is still to be carried out, oldest first.
@@ -109,6 +126,35 @@ class Ledger:
         """
         with self._store.reading() as connection:
             return decisions.active(connection, now, cluster)
+
+    def write(self, one: Advice | Closing | Struck | OutcomeRecord) -> bool:
+        """Write Advice or what became of it (`put_advice`, `note`); false if it is known."""
+        return self.put_advice(one) if isinstance(one, Advice) else self.note(one)
+
+    def listed(
+        self, *, attempt: str | None = None, before: str = "", limit: int = MAX_PAGE
+    ) -> list[Advice]:
+        """Return Advice, newest first, whatever became of it; at most `limit` and `MAX_PAGE`.
+
+        Parameters
+        ----------
+        attempt
+            Only what is about this attempt, its nodes and its incidents included.
+        before
+            The `advice_id` of the last one of the page before; the first page when empty.
+
+        Raises
+        ------
+        NotFoundError
+            For a `before` that isn't in the ledger.
+        """
+        with self._store.reading() as connection:
+            return decisions.listed(connection, attempt, before, min(limit, MAX_PAGE))
+
+    def ids_like(self, beginning: str) -> list[str]:
+        """Return the ids of Advice that begin so, of many only a few."""
+        with self._store.reading() as connection:
+            return decisions.ids_like(connection, beginning)
 
     def newest(self, attempt: str) -> Advice | None:
         """Return the newest generation about an attempt (its text form), null without any."""
@@ -121,11 +167,12 @@ class Ledger:
             return decisions.find(connection, advice_id)
 
     def reconcile(
-        self, advice_id: str, reconciliation: Reconciliation, fencing_token: int
+        self, advice_id: str, reconciliation: Reconciliation, fencing_token: int, now: int
     ) -> Advice:
         """Write down what became of an Advice, by the word of the controller; return it so.
 
-        The same report again changes nothing. CONVERGED and ABANDONED are final.
+        The same report again changes nothing. CONVERGED and ABANDONED are final. What changes is
+        audited as of `now`.
 
         Raises
         ------
@@ -143,7 +190,18 @@ class Ledger:
         with self._store.writing() as connection:
             advice = decisions.require(connection, advice_id)
             leases.check_fence(connection, decisions.cluster_of(advice), fencing_token)
-            return decisions.reconcile(connection, advice, reconciliation, fencing_token)
+            changed = decisions.reconcile(connection, advice, reconciliation, fencing_token)
+            if changed != advice:
+                holder = leases.holder(connection, decisions.cluster_of(advice))
+                audit.add(
+                    connection,
+                    at=now,
+                    who=holder,
+                    what=RECONCILIATION,
+                    about=advice_id,
+                    done=reconciliation,
+                )
+            return changed
 
     # --- controllers ---
 
@@ -162,7 +220,11 @@ class Ledger:
         """
         wanted = leases.wanted(cluster, holder, ttl_seconds, now)
         with self._store.writing() as connection:
-            return leases.take(connection, wanted, now)
+            before = leases.find(connection, cluster)
+            lease = leases.take(connection, wanted, now)
+            if before is None or before.holder != holder:  # a renewal is no news
+                audit.add(connection, at=now, who=holder, what=LEASE, about=cluster, done=lease)
+            return lease
 
     def get_lease(self, cluster: str) -> Lease | None:
         """Return the newest lease of a cluster, alive or not; null if there never was one."""

@@ -120,3 +120,59 @@ CURSORS = Table(
     Column("source", Text, primary_key=True),
     Column("position", Text, nullable=False),
 )
+
+INCIDENTS = Table(
+    "incidents",
+    METADATA,
+    Column("incident_id", _ID, primary_key=True),
+    Column("subject", _NAME, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("cluster", _NAME, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    Column("document", Text, nullable=False),
+    UniqueConstraint("subject", "number"),
+    Index(None, "opened_at", "incident_id"),
+)
+"""Changed while one goes on, with each Advice that belongs to it; `subject` is `Advice.subject`."""
+
+INCIDENT_ADVICE = Table(
+    "incident_advice",
+    METADATA,
+    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("incident_id", _ID, ForeignKey(INCIDENTS.c.incident_id), nullable=False, index=True),
+)
+"""Which Advice belongs to which incident; what was written by older versions belongs to none."""
+
+OUTCOMES = Table(
+    "outcomes",
+    METADATA,
+    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("rule", _NAME),
+    Column("label", _NAME, nullable=False),
+    Column("document", Text, nullable=False),
+)
+"""What became of an alarm, once it is known; written once."""
+
+LABELS = Table(
+    "labels",
+    METADATA,
+    Column("label_id", Integer, primary_key=True),
+    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), nullable=False, index=True),
+    Column("document", Text, nullable=False),
+)
+"""What people say of Advice; a trigger refuses changes, the newest one stands."""
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("who", _NAME, nullable=False),
+    Column("what", _NAME, nullable=False),
+    Column("about", _NAME, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("previous", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+"""Who did what; each row holds the hash of the one before, and triggers refuse changes."""

@@ -10,6 +10,7 @@ import msgspec
 
 from relume.advice import Advice, Scope
 from relume.identity import AttemptId
+from relume.ingest.lake import Landing
 from relume.models.policy.view import PastAttempt
 from relume.records import case_record
 from relume.serve.api.ports import AttemptView, view_of
@@ -19,8 +20,10 @@ from relume.serve.ledger import (
     Landed,
     Ledger,
     Milestone,
+    NotFoundError,
     SupersededError,
 )
+from relume.serve.live.aftermath import Told
 from relume.serve.live.fleet import FleetState
 from relume.serve.live.history import RunKey
 from relume.serve.live.judge import Judge
@@ -47,7 +50,7 @@ class Bookkeeper:
     metrics: RunnerMetrics
     landed_bytes: Callable[[str], int] = lambda _: 0
     retired: list[str] = field(default_factory=list)
-    _unpublished: list[Advice] = field(default_factory=list)
+    _unpublished: list[Advice | Told] = field(default_factory=list)
     _unsaved: dict[str, AttemptWatch] = field(default_factory=dict)
     _complete: set[str] = field(default_factory=set)
     _restored: set[str] = field(default_factory=set)
@@ -60,9 +63,14 @@ class Bookkeeper:
         self.judge.is_done = self._is_done
         self.judge.__post_init__()
 
-    def take(self, advice: Iterable[Advice]) -> None:
-        """Take Advice that may be published when its landings are durable."""
-        self._unpublished += advice
+    def take(self, landing: Landing) -> bool:
+        """Let the judge take one landing; what it leads to is published when that is durable.
+
+        Returns whether it led to Advice.
+        """
+        advice = self.judge.take(landing)
+        self._unpublished += (*advice, *self.judge.told)
+        return bool(advice)
 
     def put_records(self, records: Iterable[AttemptRecord]) -> None:
         """Write what the scheduler says of attempts, with what is known of their logs."""
@@ -77,10 +85,13 @@ class Bookkeeper:
             When the ledger can't be written; the rest is due again the next time.
         """
         while self._unpublished:
-            advice = self._unpublished[0]
-            self._put(advice)
-            if advice.scope is Scope.ATTEMPT:
-                self._mark(advice.attempt)
+            one = self._unpublished[0]
+            if not isinstance(one, Advice):
+                self._note(one)
+            else:
+                self._put(one)
+                if one.scope is Scope.ATTEMPT:
+                    self._mark(one.attempt)
             self._unpublished.pop(0)
         # What a fleet remembers was advised, and whom the ledger calls done is not judged again: so
         # it comes between the two.
@@ -159,6 +170,12 @@ class Bookkeeper:
             watch = self.judge.watches.get(advice.subject)
             if newest is not None and watch is not None:
                 watch.adopt(newest)
+
+    def _note(self, told: Told) -> None:
+        try:
+            self.ledger.note(told)
+        except NotFoundError as error:  # Advice that was not taken: see `_put`
+            log.warning("%s", error)
 
     def _full(self, record: AttemptRecord) -> AttemptRecord:
         watch = self.judge.watches.get(record.attempt)

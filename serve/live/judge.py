@@ -21,6 +21,7 @@ from relume.models.policy.view import PastAttempt
 from relume.models.policy.wishes import read_wishes
 from relume.models.templates.history import TemplateHistory
 from relume.serve.healthy import run_of
+from relume.serve.live.aftermath import Aftermath, Told
 from relume.serve.live.families import Families
 from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
@@ -87,6 +88,7 @@ class Judge:
     history: TemplateHistory | None = None
     teaches: TemplateHistory | None = None
     watches: dict[str, AttemptWatch] = field(default_factory=dict)
+    _aftermath: Aftermath = field(default_factory=Aftermath)
     _histories: Histories = field(init=False)
     _families: Families = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
@@ -108,6 +110,7 @@ class Judge:
 
     def take(self, landing: Landing) -> list[Advice]:
         """Take one landing; Advice about attempts comes with ticks only."""
+        self._aftermath.told.clear()
         if isinstance(landing, Tick):
             self._look(landing.event_time)
             return self._tick(landing.event_time)
@@ -125,6 +128,11 @@ class Judge:
         elif isinstance(landing, NodeEvent):
             return self._node(landing)
         return []
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """What the last landing tells of earlier Advice, and of the one it led to."""
+        return tuple(self._aftermath.told)
 
     @property
     def fleets(self) -> Mapping[str, Fleet]:
@@ -146,6 +154,7 @@ class Judge:
         if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS_PER_SECOND:
             for watch in self.watches.values():
                 watch.excuse(observed_at)
+            self._aftermath.missed()
         self._now = max(self._now, observed_at)
 
     def _tick(self, now: int) -> list[Advice]:
@@ -158,6 +167,8 @@ class Judge:
             fleet.decided(watch, is_new=made is not None)
             if made is not None:
                 advice.append(made)
+                self._aftermath.note(watch, made, fleet.incident)
+            self._aftermath.look(watch, now)
             if _is_over(watch, now):
                 self._retire(name)
                 while len(self._over) >= MAX_OVER:
@@ -304,6 +315,7 @@ class Judge:
         self._histories.put(watch.run, watch.attempt, watch.outcome())
         if self.teaches is not None:
             watch.teach(self.teaches)
+        self._aftermath.over(watch, self._now)
         self.retired(watch)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from relume.advice import Advice
 from relume.ingest.lake import LakeReader
+from relume.serve.live.aftermath import Told
 from relume.serve.live.judge import Judge
 from relume.serve.live.options import RunnerOptions
 from relume.serve.offline import Analyzer
@@ -23,5 +24,20 @@ def replay(lake: Path, options: RunnerOptions, analyzer: Analyzer) -> Iterator[A
     LakeError
         When there is no lake, or a part of it is missing or damaged.
     """
+    for one in replay_all(lake, options, analyzer):
+        if isinstance(one, Advice):
+            yield one
+
+
+def replay_all(lake: Path, options: RunnerOptions, analyzer: Analyzer) -> Iterator[Advice | Told]:
+    """Yield the same with what became of it, in the order in which a live run writes it.
+
+    Raises
+    ------
+    LakeError
+        When there is no lake, or a part of it is missing or damaged.
+    """
     judge = Judge(analyzer, options.watch, options.zone)
-    yield from judge.take_all(LakeReader(lake, zone=options.zone).landings())
+    for landing in LakeReader(lake, zone=options.zone).landings():
+        yield from judge.take(landing)
+        yield from judge.told

@@ -19,7 +19,7 @@ from relume.errors import ConfigError, UnreachableError
 from relume.serve.api import Role, Tokens, create_app, read_tokens
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
-from relume.serve.ledger import Ledger, sqlite_url
+from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -28,7 +28,7 @@ from relume.serve.live.surroundings import Surroundings
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
-LAKE, LEDGER, TOKEN_FILE = "lake", "ledger.db", "control.token"
+LAKE, LEDGER, TOKEN_FILE = "lake", LEDGER_FILE, "control.token"
 
 
 def run_service(settings: Settings) -> None:

@@ -174,10 +174,9 @@ class Session:
 
     def _land(self, landings: Sequence[Landing], *, force: bool) -> None:
         self._lake.append(landings)
-        advice = [one for landing in landings for one in self._judge.take(landing)]
-        self._books.take(advice)
+        advised = [self._books.take(landing) for landing in landings]
         waited = self._now - self._committed_at >= COMMIT_SECONDS * MICROSECONDS_PER_SECOND
-        if force or advice or waited:
+        if force or any(advised) or waited:
             self.flush()
         self._books.note_progress(self._now)
 
@@ -241,7 +240,7 @@ class Session:
             for landing in reader.landings_of(commit):
                 if isinstance(landing, Tick):
                     self._now = max(self._now, landing.event_time)
-                self._books.take(self._judge.take(landing))
+                self._books.take(landing)
             for name in self._judge.watches:
                 self._began.setdefault(name, commit.sequence)
             self._commits.append((commit.sequence, commit.committed_at))

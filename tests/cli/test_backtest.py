@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from recording import START, TRACEBACK, entry, logged, recorded, steps
 from relume.cli import app
+from relume.errors import InputError
+from relume.serve.ledger import Ledger, sqlite_url
 
 runner = CliRunner()
 
@@ -34,6 +36,20 @@ def test_json_is_one_document(data: Path) -> None:
     assert document["schema_version"] == 1
     assert document["provenance"]["corpus"] == "made up"
     assert document["counts"]["attempts"] == 1
+
+
+def test_a_ledger_is_written_as_by_a_service_and_never_over_another(
+    data: Path, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "ledger.db", tmp_path / "out"
+    command = ["backtest", str(data), "--out", str(out), "--ledger"]
+    assert runner.invoke(app, [*command, str(file)]).exit_code == 0
+    with Ledger.open(sqlite_url(file)) as ledger:
+        [incident] = ledger.incidents()
+        assert set(incident.advice) == {one.advice_id for one in ledger.listed()} != set()
+    for other in (file, tmp_path / "new.db"):  # there already; and all is replayed already
+        assert isinstance(runner.invoke(app, [*command, str(other)]).exception, InputError)
+    assert runner.invoke(app, [*command, str(file), "--tune", "0.1"]).exit_code == 2
 
 
 def test_results_are_kept_and_gone_on_with(data: Path, tmp_path: Path) -> None:

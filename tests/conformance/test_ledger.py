@@ -137,7 +137,7 @@ def test_an_older_generation_does_not_come_back(ledger: Ledger, token: int) -> N
     ledger.put_advice(make_advice(generation=2))
     assert ledger.active(EXPIRES) == []
     report = dataclasses.replace(CONVERGED, observed_generation=2)
-    ledger.reconcile(advice_id(ATTEMPT, 2), report, token)
+    ledger.reconcile(advice_id(ATTEMPT, 2), report, token, NOW)
     assert ledger.active(NOW) == []
 
 
@@ -155,7 +155,7 @@ def test_active_advice_is_of_one_cluster_and_oldest_first(ledger: Ledger) -> Non
 def test_a_report_moves_only_the_reconciliation(ledger: Ledger, token: int) -> None:
     advice = make_advice()
     ledger.put_advice(advice)
-    reported = ledger.reconcile(advice.advice_id, CONVERGED, token)
+    reported = ledger.reconcile(advice.advice_id, CONVERGED, token, NOW)
     assert reported == dataclasses.replace(advice, reconciliation=CONVERGED)
     assert ledger.get(advice.advice_id) == reported
     assert ledger.active(NOW) == []
@@ -164,22 +164,22 @@ def test_a_report_moves_only_the_reconciliation(ledger: Ledger, token: int) -> N
 def test_a_pending_report_keeps_the_advice_active(ledger: Ledger, token: int) -> None:
     ledger.put_advice(make_advice())
     pending = Reconciliation(Disposition.PENDING, "waits for the log", 1)
-    ledger.reconcile(advice_id(ATTEMPT, 1), pending, token)
+    ledger.reconcile(advice_id(ATTEMPT, 1), pending, token, NOW)
     assert [advice.reconciliation for advice in ledger.active(NOW)] == [pending]
 
 
 def test_a_report_may_come_twice(ledger: Ledger, token: int) -> None:
     ledger.put_advice(make_advice())
-    first = ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
-    assert ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token) == first
+    first = ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
+    assert ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW) == first
 
 
 @pytest.mark.parametrize("after", [Disposition.PENDING, Disposition.ABANDONED])
 def test_an_end_is_final(ledger: Ledger, token: int, after: Disposition) -> None:
     ledger.put_advice(make_advice())
-    ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
+    ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
     with pytest.raises(FinalDispositionError, match=f"found {after} after CONVERGED"):
-        ledger.reconcile(advice_id(ATTEMPT, 1), Reconciliation(after, "no", 1), token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), Reconciliation(after, "no", 1), token, NOW)
     assert ledger.get(advice_id(ATTEMPT, 1)) == make_advice(reconciliation=CONVERGED)
 
 
@@ -187,9 +187,9 @@ def test_a_report_about_an_older_generation_is_ignored(ledger: Ledger, token: in
     ledger.put_advice(make_advice())
     ledger.put_advice(make_advice(generation=2))
     with pytest.raises(SupersededError, match="expected one about generation 2"):
-        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
     with pytest.raises(SupersededError, match="found a report about generation 1"):
-        ledger.reconcile(advice_id(ATTEMPT, 2), CONVERGED, token)
+        ledger.reconcile(advice_id(ATTEMPT, 2), CONVERGED, token, NOW)
     assert ids(ledger.active(NOW)) == [advice_id(ATTEMPT, 2)]
     assert ledger.get(advice_id(ATTEMPT, 1)) == make_advice()
 
@@ -201,34 +201,34 @@ def test_a_report_names_a_generation_that_exists(
     ledger.put_advice(make_advice())
     report = dataclasses.replace(CONVERGED, observed_generation=observed)
     with pytest.raises(InputError, match="observed_generation"):
-        ledger.reconcile(advice_id(ATTEMPT, 1), report, token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), report, token, NOW)
     assert ledger.active(NOW) == [make_advice()]
 
 
 def test_a_report_about_nothing_is_refused(ledger: Ledger, token: int) -> None:
     with pytest.raises(NotFoundError, match="no such Advice"):
-        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
 
 
 def test_a_report_with_another_token_changes_nothing(ledger: Ledger, token: int) -> None:
     ledger.put_advice(make_advice())
     for wrong in (token - 1, token + 1):
         with pytest.raises(StaleFencingTokenError):
-            ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, wrong)
+            ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, wrong, NOW)
     assert ledger.active(NOW) == [make_advice()]
 
 
 def test_a_token_counts_for_its_own_cluster(ledger: Ledger, token: int) -> None:
     ledger.put_advice(make_advice(attempt=AWAY))
     with pytest.raises(StaleFencingTokenError, match="a lease of that cluster"):
-        ledger.reconcile(advice_id(AWAY, 1), CONVERGED, token)
+        ledger.reconcile(advice_id(AWAY, 1), CONVERGED, token, NOW)
 
 
 def test_a_lost_lease_ends_the_reports_of_its_holder(ledger: Ledger, token: int) -> None:
     ledger.put_advice(make_advice())
     ledger.take_lease("lab", "b", 30, NOW + 31_000_000)
     with pytest.raises(StaleFencingTokenError, match="stop acting"):
-        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
 
 
 # --- leases ---
@@ -405,7 +405,7 @@ def test_tries_are_the_attempts_of_a_run_with_their_newest_advice(
         AttemptOutcome(second, None, False, "f2", None, None, None, None, None),  # noqa: FBT003
     ]
     report = dataclasses.replace(CONVERGED, observed_generation=2)
-    ledger.reconcile(advice_id(ATTEMPT, 2), report, token)
+    ledger.reconcile(advice_id(ATTEMPT, 2), report, token, NOW)
     converged = dataclasses.replace(first, disposition=Disposition.CONVERGED)
     assert ledger.tries("opus")[0] == converged
 
@@ -472,7 +472,7 @@ def test_everything_is_there_after_opening_again(url: Callable[[], str]) -> None
         ledger.put_cursor("a", "1")
         ledger.put_milestone(ATTEMPT, Milestone.FINISHED, event_time=1)
         token = ledger.take_lease("lab", "a", 30, NOW).fencing_token
-        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token)
+        ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
     with Ledger.open(name) as ledger:
         ledger.ping()
         assert ledger.get(advice_id(ATTEMPT, 1)) == make_advice(reconciliation=CONVERGED)

@@ -12,7 +12,7 @@ import sys
 
 from advising import make_advice, make_attempt
 from relume.advice import Advice, Disposition, Reconciliation
-from relume.serve.ledger import AttemptRecord, Ledger
+from relume.serve.ledger import AttemptRecord, LabelRecord, Ledger
 
 STARTED = 1_767_323_045
 REPORT = Reconciliation(Disposition.CONVERGED, "x" * 2000, 1)
@@ -21,6 +21,12 @@ REPORT = Reconciliation(Disposition.CONVERGED, "x" * 2000, 1)
 def advice_of(number: int) -> Advice:
     """The Advice that a writer writes as its `number`-th; longer than a page of the database."""
     return make_advice(attempt=f"lab/{number}@{STARTED}.0", missing_evidence=(str(number) * 5000,))
+
+
+def label_of(number: int) -> LabelRecord:
+    """What is said of the `number`-th Advice; longer than a page of the database."""
+    name = advice_of(number).advice_id
+    return LabelRecord(advice_id=name, right=True, who="writer", why=str(number) * 1000, at=number)
 
 
 def pair_of(number: int) -> tuple[AttemptRecord, AttemptRecord]:
@@ -42,8 +48,10 @@ def write(url: str, first: int) -> None:
             say(f"attempts {number}")
             ledger.put_cursors({"left": str(number), "right": str(number)})
             say(f"cursors {number}")
-            ledger.reconcile(advice.advice_id, REPORT, token)
+            ledger.reconcile(advice.advice_id, REPORT, token, 0)
             say(f"report {number}")
+            ledger.put_label(label_of(number))
+            say(f"label {number}")
 
 
 def say(line: str) -> None:

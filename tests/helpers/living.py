@@ -17,7 +17,7 @@ from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.serve.ledger import AttemptRecord, Ledger, sqlite_url
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
-from relume.serve.live.replay import replay
+from relume.serve.live.replay import replay, replay_all
 from relume.serve.live.session import Session
 from relume.serve.live.surroundings import Surroundings
 from relume.serve.live.watch import WatchSettings
@@ -30,6 +30,11 @@ USER = pwd.getpwuid(os.getuid()).pw_name
 @cache
 def analyzer() -> Analyzer:
     return Analyzer()
+
+
+def aftermath_of(ledger: Ledger) -> list[object]:
+    """All incidents, newest first, then all outcomes."""
+    return [*ledger.incidents(), *ledger.outcomes()]
 
 
 class Live:
@@ -145,6 +150,18 @@ class Live:
         found = self.ledger.get_attempt(f"7-{count}")
         assert found is not None
         return found
+
+    def aftermath(self) -> list[object]:
+        """What the ledger tells of incidents and outcomes."""
+        return aftermath_of(self.ledger)
+
+    def aftermath_replayed(self) -> list[object]:
+        """The same, of the lake judged anew and written into a new ledger."""
+        self.session.flush()
+        with Ledger.open(sqlite_url(self.path / "again.db")) as ledger:
+            for one in replay_all(self.path / "lake", self.options, analyzer()):
+                ledger.write(one)
+            return aftermath_of(ledger)
 
     def replayed(self, scope: Scope = Scope.ATTEMPT) -> list[object]:
         """The lake judged anew, in the form that is compared."""

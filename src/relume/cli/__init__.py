@@ -11,6 +11,7 @@ import typer
 
 from relume import __version__
 from relume.cli import (
+    advice,
     backtest,
     bench,
     config,
@@ -19,6 +20,7 @@ from relume.cli import (
     diagnose,
     explain,
     lake,
+    ledger,
     report,
     rules,
     scan,
@@ -51,6 +53,8 @@ app.add_typer(control.app, name="control")
 app.command("watchdog")(watchdog.watchdog)
 app.add_typer(rules.app, name="rules")
 app.add_typer(lake.app, name="lake")
+app.add_typer(advice.app, name="advice")
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(report.app, name="report")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")

@@ -12,6 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from relume.cli.engines import (
+    Asked,
+    EngineName,
+    EngineOption,
+    InterfaceOption,
+    MemoryOption,
+    SchedulerOption,
+    SlurmExtraOption,
+    SlurmOption,
+    WorkersOption,
+    engine_of,
+)
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say, table_console
 from relume.errors import InputError
@@ -21,6 +33,8 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from relume.models.scoring.attempt import ScoredAttempt
+    from relume.serve.backtest.engines.work import Engine
+    from relume.serve.backtest.replay import Note
     from relume.serve.backtest.results import Results
     from relume.serve.backtest.run import Judging, Recording
     from relume.settings import Settings
@@ -64,6 +78,16 @@ HtmlOption = Annotated[
         show_default=False,
     ),
 ]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        parser=named_path,
+        metavar="FILE",
+        help="Write Advice, incidents and outcomes to a new ledger there, as a service does.",
+        show_default=False,
+    ),
+]
 PresetsOption = Annotated[
     bool,
     typer.Option("--presets", help="Compare the presets of the policy, each replayed anew."),
@@ -87,6 +111,14 @@ def backtest(
     tune: TuneOption = None,
     html: HtmlOption = None,
     presets: PresetsOption = False,
+    engine: EngineOption = EngineName.LOCAL,
+    workers: WorkersOption = None,
+    worker_memory: MemoryOption = None,
+    scheduler: SchedulerOption = None,
+    slurm: SlurmOption = False,
+    interface: InterfaceOption = None,
+    slurm_option: SlurmExtraOption = None,
+    ledger: LedgerOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     rules: RulesOption = None,
@@ -99,6 +131,8 @@ def backtest(
     them on later ones.
 
     Goodput, and what Advice would have saved, come after the score.
+
+    It takes all cores of this machine, or the workers of a Dask cluster, with the same results.
     """
     from relume.config import load_config
     from relume.serve.backtest.outcome import Outcome
@@ -108,27 +142,44 @@ def backtest(
     from relume.serve.reports import across
     from relume.serve.reports.goodput import to_document
 
-    _require(tune, html, presets=presets)
+    _require(tune, html, ledger, presets=presets)
+    asked = Asked(
+        engine=engine,
+        workers=workers,
+        memory_gib=worker_memory,
+        scheduler=scheduler,
+        slurm=slurm,
+        interface=interface,
+        slurm_options=tuple(slurm_option or ()),
+        out=out,
+    )
+    asked.check()
+    if ledger is not None:
+        asked = asked.here("--ledger")
     recording = Recording(data, labels)
     settings = load_config(config).settings
     judging = Judging.of(settings, rules or [], lake=recording.lake)
-    with nullcontext(out) if out is not None else _temporary() as folder:
+    with (
+        nullcontext(out) if out is not None else _temporary() as folder,
+        engine_of(asked) as replays,
+    ):
         if tune is not None:
-            _tune(recording, judging, settings, tune, Path(folder), as_json=as_json)
+            _tune(recording, judging, settings, tune, Path(folder), engine=replays, as_json=as_json)
             return
         began = time.monotonic()
         with Results(Path(folder), recording.about(judging)) as results:
-            with replay_progress(recording.name) as advance:
-                recording.replay(judging, results, advance)
+            with _new_ledger(ledger, results) as note, replay_progress(recording.name) as advance:
+                recording.replay(judging, results, advance, engine=replays, note=note)
             outcome = Outcome(recording, results)
             document = _score(recording, outcome.attempts(), began)
             held = outcome.across_jobs(settings.straggler.false_share)
             document["across_jobs"] = across.to_document(held)
             document["not_replayed"] = missing = outcome.not_replayed
             document["unread"] = lost = outcome.unread
+            document["given_up"] = given_up = dict(results.given_up)
             document["goodput"] = to_document(worth_of(recording, results.read()))
             if presets:
-                document["goodput"]["presets"] = _presets(recording, judging, Path(folder))
+                document["goodput"]["presets"] = _presets(recording, judging, Path(folder), replays)
             if html is not None:
                 _write_page(html, document, results)
         if out is not None:
@@ -137,13 +188,18 @@ def backtest(
     if lost:
         shown = next((f"; {name}: {why[0]}" for name, why in lost.items() if why), "")
         say(f"{len(lost)} attempts left no log, or not all of it could be used{shown}")
+    if given_up:
+        name, why = next(iter(given_up.items()))
+        say(f"{len(given_up)} runs could not be replayed, and are not scored; {name}: {why}")
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
         say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
 
 
-def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
+def _require(tune: float | None, html: Path | None, ledger: Path | None, *, presets: bool) -> None:
     """Refuse what doesn't go together or can't be done, before a long replay."""
+    if tune is not None and ledger is not None:
+        raise typer.BadParameter("--ledger and --tune can't be used together; choose one of them")
     if tune is not None and (html is not None or presets):
         raise InputError(
             "--tune with --html or --presets",
@@ -157,12 +213,34 @@ def _require(tune: float | None, html: Path | None, *, presets: bool) -> None:
         require_packages()
 
 
-def _presets(recording: Recording, judging: Judging, folder: Path) -> list[dict[str, Any]]:
+@contextmanager
+def _new_ledger(file: Path | None, results: Results) -> Iterator[Note | None]:
+    """Yield what writes into a new ledger; null where none is asked for."""
+    from relume.serve.ledger import Ledger, sqlite_url
+
+    if file is None:
+        yield None
+        return
+    if file.exists() or results.done:
+        found = "a file that is there already" if file.exists() else "results of a replay in --out"
+        raise InputError(
+            f"--ledger {file}",
+            found=found,
+            expected="a new file, and nothing that was replayed before",
+            hint="a ledger is written while attempts are replayed: name another file or folder",
+        )
+    with Ledger.open(sqlite_url(file)) as opened:
+        yield opened.write
+
+
+def _presets(
+    recording: Recording, judging: Judging, folder: Path, engine: Engine
+) -> list[dict[str, Any]]:
     from relume.serve.backtest.worth import sweep
     from relume.serve.reports.presets import preset_records
 
     with replay_progress(f"{recording.name}, presets") as advance:
-        return preset_records(sweep(recording, judging, folder / "presets", advance))
+        return preset_records(sweep(recording, judging, folder / "presets", advance, engine=engine))
 
 
 def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
@@ -181,6 +259,7 @@ def _tune(
     budget: float,
     folder: Path,
     *,
+    engine: Engine,
     as_json: bool,
 ) -> None:
     from relume import __version__
@@ -189,7 +268,15 @@ def _tune(
     from relume.serve.reports.tuning import as_toml, sentences, tables, to_document
 
     with replay_progress(f"{recording.name}, tuning") as advance:
-        tuning = tune(recording, judging, settings, budget=budget, folder=folder, advance=advance)
+        tuning = tune(
+            recording,
+            judging,
+            settings,
+            budget=budget,
+            folder=folder,
+            advance=advance,
+            engine=engine,
+        )
     for sentence in sentences(tuning):
         say(sentence)
     if as_json:

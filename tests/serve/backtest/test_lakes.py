@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from living import Live, analyzer
+from living import Live, aftermath_of, analyzer
 from recording import SECOND, judging
 from relume.advice import comparable
 from relume.events import SchedulerEvent
@@ -16,6 +16,7 @@ from relume.serve.backtest.live import replay_live
 from relume.serve.backtest.results import Results
 from relume.serve.backtest.run import Recording
 from relume.serve.backtest.worth import worth_of
+from relume.serve.ledger import Ledger, sqlite_url
 from relume.verdict import Kind
 
 ATTEMPT = "lab/7@100.0"
@@ -53,9 +54,14 @@ def test_a_lake_of_a_service_gives_the_advice_of_the_service(live: Live, tmp_pat
     assert again.verdict is not None
     assert again.verdict.kind is Kind.CRASH
     recording = Recording(live.path / "lake")
-    with Results(tmp_path / "out", recording.about(judging())) as results:
+    again_file = sqlite_url(tmp_path / "again.db")
+    with (
+        Results(tmp_path / "out", recording.about(judging())) as results,
+        Ledger.open(again_file) as ledger,
+    ):
         for _ in range(2):  # the second time there is nothing to do
-            recording.replay(judging(), results)
+            recording.replay(judging(), results, note=ledger.write)
+        assert aftermath_of(ledger) == live.aftermath() != []
         [result] = results.read()
         worth = worth_of(recording, results.read())
     assert [one.state for one in result.attempts] == ["FAILED"]

@@ -18,12 +18,21 @@ from typing import IO
 import pytest
 
 import crash_writer
-from crash_writer import REPORT, advice_of, pair_of
+from crash_writer import REPORT, advice_of, label_of, pair_of
 from relume.advice import Reconciliation
 from relume.serve.ledger import Ledger, sqlite_url
 
 KILLS = 20
 ROWS = "SELECT count(*) FROM advice"
+TOGETHER = [
+    (ROWS, "SELECT count(*) FROM incident_advice"),
+    ("SELECT count(*) FROM labels", "SELECT count(*) FROM audit WHERE what = 'label'"),
+    (
+        "SELECT count(*) FROM reconciliations",
+        "SELECT count(*) FROM audit WHERE what = 'reconciliation'",
+    ),
+]
+"""What is written in one transaction, and so as often."""
 
 
 class Writers:
@@ -82,6 +91,16 @@ def check_advice(ledger: Ledger, first: int, last: dict[str, int]) -> None:
         assert found.reconciliation == REPORT or number > last["report"]
 
 
+def check_aftermath(ledger: Ledger, first: int, last: dict[str, int]) -> None:
+    """Each label that was acknowledged is there, and each Advice has its incident."""
+    for number in range(first, last["advice"] + 1):
+        name = advice_of(number).advice_id
+        incident = ledger.incident_of(name)
+        assert incident is not None
+        assert incident.advice == (name,)
+        assert ledger.standing(name).labels == (label_of(number),) or number > last["label"]
+
+
 def check_pairs(ledger: Ledger, last: dict[str, int]) -> None:
     """What was written in one call is there together, and as new as was acknowledged."""
     left, right = ledger.attempts()
@@ -100,7 +119,7 @@ def test_a_killed_writer_loses_nothing_and_leaves_nothing_by_halves(
     with Ledger.open(sqlite_url(file)) as ledger:
         ledger.put_attempts(pair_of(0))
         ledger.put_cursors({"left": "0", "right": "0"})
-    last = dict.fromkeys(("advice", "attempts", "cursors", "report"), 0)
+    last = dict.fromkeys(("advice", "attempts", "cursors", "report", "label"), 0)
     rows = 0
     for _ in range(KILLS):
         first = last["advice"] + 2  # the next one may have been written, unsaid
@@ -109,7 +128,11 @@ def test_a_killed_writer_loses_nothing_and_leaves_nothing_by_halves(
         with Ledger.open(sqlite_url(file)) as ledger:
             check_advice(ledger, first, last)
             check_pairs(ledger, last)
+            check_aftermath(ledger, first, last)
+            assert ledger.verify().broken is None
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         (found,) = connection.execute(ROWS).fetchone()
+        for told, audited in TOGETHER:
+            assert connection.execute(told).fetchone() == connection.execute(audited).fetchone()
     assert rows <= found <= rows + KILLS

@@ -97,6 +97,12 @@ def test_many_that_fail_together_are_held_and_let_go(
     assert begun is not None
     assert [begun.operation.value, over.operation.value] == ["HOLD", "OBSERVE"]
     assert [comparable(one) for one in (begun, over)] == live.replayed(Scope.CLUSTER)
+    whole, *others = sorted(live.ledger.incidents(), key=lambda one: one.scope is not Scope.CLUSTER)
+    assert whole.advice == (begun.advice_id, over.advice_id)
+    assert whole.closed_at == over.created_at
+    held = {one.attempt for one in others if one.part_of == whole.incident_id}
+    assert held == {f"lab/{number}@{T0 // SECOND}.0" for number in (5, 6)}
+    assert live.aftermath() == live.aftermath_replayed()
 
 
 def loses_a_gpu(live: Live, number: int) -> None:

@@ -455,6 +455,8 @@ def test_the_advice_is_that_of_a_replay_however_often_the_service_was_killed(
     ]
     assert [comparable(one) for one in live.written()] == live.replayed()
     assert (live.record(1).first_step, live.record(1).last_step) == (21, 40)
+    assert live.aftermath() == live.aftermath_replayed()
+    assert [one.ending for one in live.ledger.incidents()] == ["the attempt is over"] * 2
 
 
 def test_a_restart_judges_again_only_what_the_present_attempts_need(live: Live) -> None:

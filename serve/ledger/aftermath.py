@@ -1,0 +1,120 @@
+"""What happened after Advice, as the rest of the service sees it: each call is one transaction."""
+
+from __future__ import annotations
+
+from relume.serve.ledger import audit, incidents, labels
+from relume.serve.ledger.audit import Verified
+from relume.serve.ledger.happened import (
+    AuditRecord,
+    Closing,
+    IncidentRecord,
+    LabelRecord,
+    OutcomeRecord,
+    Standing,
+    Struck,
+)
+from relume.serve.ledger.store import Store
+
+MAX_PAGE = 1000
+"""Records of one answer, at most."""
+
+
+class Aftermath:
+    """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
+        """Write what happened after an Advice; false, and nothing written, if that is known.
+
+        Raises
+        ------
+        NotFoundError
+            For an outcome of an Advice that isn't in the ledger.
+        """
+        with self._store.writing() as connection:
+            if isinstance(told, Closing):
+                return incidents.close(connection, told)
+            if isinstance(told, Struck):
+                return incidents.strike(connection, told)
+            return labels.put_outcome(connection, told)
+
+    def incidents(
+        self,
+        *,
+        is_open: bool | None = None,
+        cluster: str | None = None,
+        before: str = "",
+        limit: int = MAX_PAGE,
+    ) -> list[IncidentRecord]:
+        """Return incidents, newest first; at most `limit` and `MAX_PAGE`.
+
+        Parameters
+        ----------
+        is_open
+            Those that go on (true) or are over (false); all when null.
+        before
+            The `incident_id` of the last one of the page before; the first page when empty.
+
+        Raises
+        ------
+        InputError
+            For a `before` that isn't in the ledger.
+        """
+        with self._store.reading() as connection:
+            return incidents.listed(
+                connection,
+                is_open=is_open,
+                cluster=cluster,
+                before=before,
+                limit=min(limit, MAX_PAGE),
+            )
+
+    def get_incident(self, incident_id: str) -> IncidentRecord | None:
+        """Return one incident with the Advice that belongs to it."""
+        with self._store.reading() as connection:
+            return incidents.find(connection, incident_id)
+
+    def incident_of(self, advice_id: str) -> IncidentRecord | None:
+        """Return the incident to which an Advice belongs; null for none."""
+        with self._store.reading() as connection:
+            return incidents.of(connection, advice_id)
+
+    def outcomes(self) -> list[OutcomeRecord]:
+        """Return what became of all alarms, in the order in which they were raised."""
+        with self._store.reading() as connection:
+            return labels.outcomes(connection)
+
+    def put_label(self, label: LabelRecord) -> Standing:
+        """Write what a person says of an Advice, with its row in the audit; return what stands.
+
+        Raises
+        ------
+        NotFoundError
+            For an Advice that isn't in the ledger.
+        """
+        with self._store.writing() as connection:
+            labels.put(connection, label)
+            return labels.standing(connection, label.advice_id)
+
+    def standing(self, advice_id: str) -> Standing:
+        """Return whether an Advice was right, by people and by what became of it.
+
+        Raises
+        ------
+        NotFoundError
+            For an Advice that isn't in the ledger.
+        """
+        with self._store.reading() as connection:
+            return labels.standing(connection, advice_id)
+
+    def audit(self, after: int = 0, limit: int = MAX_PAGE) -> list[AuditRecord]:
+        """Return who did what, in order, from a number on; at most `limit` and `MAX_PAGE`."""
+        with self._store.reading() as connection:
+            return audit.after(connection, after, min(limit, MAX_PAGE))
+
+    def verify(self) -> Verified:
+        """Check the chain of the audit."""
+        with self._store.reading() as connection:
+            return audit.verify(connection)

@@ -1,0 +1,66 @@
+"""Whether Advice was right, in the database: by what became of it, and by the word of people."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import Connection, insert, select
+
+from relume.models.worth.outcomes import Label
+from relume.serve.ledger import audit, decisions
+from relume.serve.ledger.happened import LabelRecord, OutcomeRecord, Standing
+from relume.serve.ledger.tables import LABELS, OUTCOMES
+
+LABEL = "label"
+BY_ITSELF = "its outcome"
+
+
+def put_outcome(connection: Connection, outcome: OutcomeRecord) -> bool:
+    """Write what became of an alarm; the first word stands, false for a later one."""
+    decisions.require(connection, outcome.advice_id)
+    if _outcome(connection, outcome.advice_id) is not None:
+        return False
+    connection.execute(
+        insert(OUTCOMES).values(
+            advice_id=outcome.advice_id,
+            rule=outcome.rule,
+            label=outcome.label.value,
+            document=msgspec.json.encode(outcome).decode(),
+        )
+    )
+    return True
+
+
+def put(connection: Connection, label: LabelRecord) -> None:
+    """Write what a person says of an Advice, and that it was said."""
+    decisions.require(connection, label.advice_id)
+    document = msgspec.json.encode(label).decode()
+    connection.execute(insert(LABELS).values(advice_id=label.advice_id, document=document))
+    audit.add(connection, at=label.at, who=label.who, what=LABEL, about=label.advice_id, done=label)
+
+
+def standing(connection: Connection, advice_id: str) -> Standing:
+    """Return whether an Advice was right: people win over what became of it by itself."""
+    decisions.require(connection, advice_id)
+    query = select(LABELS.c.document).where(LABELS.c.advice_id == advice_id)
+    documents = connection.execute(query.order_by(LABELS.c.label_id)).scalars()
+    labels = tuple(msgspec.json.decode(one, type=LabelRecord) for one in documents)
+    outcome = _outcome(connection, advice_id)
+    label = by = None
+    if labels:
+        label, by = Label.TRUE if labels[-1].right else Label.FALSE, labels[-1].who
+    elif outcome is not None:
+        label, by = outcome.label, BY_ITSELF
+    return Standing(label=label, by=by, outcome=outcome, labels=labels)
+
+
+def outcomes(connection: Connection) -> list[OutcomeRecord]:
+    """Return what became of all alarms, in the order in which they were raised."""
+    documents = connection.execute(select(OUTCOMES.c.document)).scalars()
+    found = [msgspec.json.decode(one, type=OutcomeRecord) for one in documents]
+    return sorted(found, key=lambda one: (one.alarm_at, one.advice_id))
+
+
+def _outcome(connection: Connection, advice_id: str) -> OutcomeRecord | None:
+    query = select(OUTCOMES.c.document).where(OUTCOMES.c.advice_id == advice_id)
+    document = connection.execute(query).scalar_one_or_none()
+    return None if document is None else msgspec.json.decode(document, type=OutcomeRecord)

@@ -1,0 +1,101 @@
+"""Runs to be replayed by engines, and a recording whose runs kill whoever replays them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import cache
+from pathlib import Path
+
+from recording import SECOND, START, TRACEBACK, entry, logged, recorded, steps
+from relume.models.templates.history import TemplateHistory
+from relume.serve.backtest.engines.work import Engine
+from relume.serve.backtest.replay import Note
+from relume.serve.backtest.results import RESULTS_FILE, Results, UnitResult
+from relume.serve.backtest.run import Judging, Recording
+from relume.serve.databases import DatabaseFolder, cache_folder
+from relume.serve.live.watch import WatchSettings
+from relume.serve.offline import Analyzer
+
+RUNS = 4
+DEADLY, SHOT = "deadly", "shot"
+"""Files beside a data set: a run that kills each process, and one that kills the first."""
+
+
+@cache
+def judged() -> Judging:
+    """Return how runs are judged, by rules that are compiled once for all processes."""
+    folder = cache_folder()
+    store = None if folder is None else DatabaseFolder(folder)
+    return Judging(analyzer=Analyzer(store=store), settings=WatchSettings())
+
+
+def make_runs(folder: Path) -> Path:
+    """Write runs of which every other one fails; each says where its log is, wherever copied."""
+    entries = []
+    for number in range(RUNS):
+        start = START + number * 1000 * SECOND
+        fails = number % 2
+        lines = [*steps(20, start=start), *(TRACEBACK if fails else ("training is done",))]
+        log = logged(folder, f"{number}.out", lines)
+        ended = {} if fails else {"state": "COMPLETED", "exit_code": 0}
+        end = start + 25 * SECOND
+        log = type(log)(path=str(folder / log.path))
+        entries.append(entry(number, files=(log,), start=start, end=end, **ended))
+    recorded(folder, *entries)
+    return folder
+
+
+def copied(data: Path, folder: Path, deadly: str, shot: str) -> Path:
+    """Return a copy of a data set over the same logs, in which two runs kill."""
+    folder.mkdir()
+    for path in data.iterdir():
+        if path.suffix != ".out":
+            (folder / path.name).write_bytes(path.read_bytes())
+    (folder / DEADLY).write_text(deadly)
+    (folder / SHOT).write_text(shot)
+    return folder
+
+
+def replayed(recording: Recording, out: Path, engine: Engine) -> bytes:
+    """Replay what isn't there yet, and return all results as they are on disk."""
+    with Results(out, recording.about(judged())) as results:
+        recording.replay(judged(), results, engine=engine)
+    return (out / RESULTS_FILE).read_bytes()
+
+
+def units(results: bytes) -> list[str]:
+    """Return the names of the units of results."""
+    return [line.split(b'"')[3].decode() for line in results.splitlines()]
+
+
+class Dying(Recording):
+    """A recording whose units die as files beside it say."""
+
+    def replay_one(
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
+    ) -> UnitResult:
+        """Replay a unit, or kill this process."""
+        folder, _ = self._from
+        if _names(folder / DEADLY, unit) or (
+            _names(folder / SHOT, unit) and _is_first(folder / "fired")
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().replay_one(unit, judging, teaches=teaches, note=note)
+
+
+def _names(path: Path, unit: str) -> bool:
+    return path.exists() and path.read_text() == unit
+
+
+def _is_first(path: Path) -> bool:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
