@@ -33,7 +33,6 @@ from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
 from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
 MAX_ATTEMPTS = 20_000
@@ -44,11 +43,6 @@ BLIND_SECONDS = 10.0
 """A longer time between two landings is one in which nobody looked: it shows no silence."""
 LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
-_PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
-"""Whoever doesn't work, or cleans up, is silent for a reason."""
-_HELD_BY_HAND = frozenset({"JobHeldUser", "JobHeldAdmin"})
-OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
-"""States of an attempt that is over; it may have a successor."""
 
 
 @dataclass(slots=True)
@@ -249,20 +243,7 @@ class Judge:
             if event.attempt in self._over or (self.is_done(event.attempt) and not is_held):
                 return
             watch = self._begin(event)
-        facts = JobFacts(
-            state=event.state,
-            reason=event.reason,
-            nodes=event.nodes,
-            exit_code=event.exit_code,
-            signal=event.signal,
-            excluded_by_user=event.exclude_nodes,
-            required_nodes=event.required_nodes,
-            needed_nodes=event.num_nodes,
-            partition=event.partition,
-            deadline=event.deadline,
-            ended=event.state in OVER,
-            held_by_hand=_is_held_by_hand(event),
-        )
+        facts = JobFacts.of(event)
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
         self._stays.move(event.attempt, watch.nodes)
@@ -270,8 +251,7 @@ class Judge:
             self._families.put(watch.family_key, left)
         for batch in self._recent.of(new_nodes, self._now):
             self._feed(watch, batch)
-        works = event.state not in _PAUSED
-        watch.note_source("work", healthy=works, event_time=self._now)
+        watch.note_source("work", healthy=facts.works, event_time=self._now)
 
     def _begin(self, event: SchedulerEvent) -> AttemptWatch:
         attempt = AttemptId.parse(event.attempt)
@@ -317,15 +297,6 @@ class Judge:
             watch.teach(self.teaches)
         self._aftermath.over(watch, self._now)
         self.retired(watch)
-
-
-def _is_held_by_hand(event: SchedulerEvent) -> bool:
-    """Whether a person holds the job after this attempt, by the word of slurmctld.
-
-    Accounting's reason may be from before the attempt began.
-    """
-    is_told = event.source == SCHEDULER and event.state == "REQUEUED"
-    return is_told and event.reason in _HELD_BY_HAND
 
 
 def _is_over(watch: AttemptWatch, now: int) -> bool:
