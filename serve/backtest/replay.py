@@ -10,6 +10,7 @@ from relume.advice import Advice, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing, LineBatch
+from relume.models.diagnosis.scheduler import COMPLETED
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.straggler.windows import Window
 from relume.models.templates.history import TemplateHistory
@@ -26,7 +27,6 @@ from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Kind, Verdict
 
-COMPLETED = "COMPLETED"
 TICK = MICROSECONDS_PER_SECOND
 MAX_TICK = int(BLIND_SECONDS) * TICK
 """Ticks further apart would say that nobody looked."""

@@ -243,7 +243,7 @@ class Fleet:
         self.is_changed = True
 
     def _forget(self, now: int, watches: Mapping[str, AttemptWatch]) -> None:
-        """Let go of failures that are too old to be part of anything, and of old exclusions."""
+        """Let go of failures that are too old to be part of anything, and of who isn't watched."""
         oldest = now - round(self._policy.breaker_seconds * MICROSECONDS_PER_SECOND)
         for name in [name for name, one in self._failures.items() if one.at < oldest]:
             if name not in watches:
@@ -262,14 +262,17 @@ class Fleet:
         return sum(self._nodes.is_in(node, watch.facts.partition) for node in mine)
 
     def _in_force(self, run: str, watches: Mapping[str, AttemptWatch]) -> Iterator[str]:
+        others = [left for left in self._left_out if left.run != run]
+        if not others:
+            return  # it costs a look at every attempt
         running = {
             (run_of(one), node)
             for one in watches.values()
             if one.facts is not None and not one.facts.ended
             for node in one.facts.excluded_by_user
         }
-        for left in self._left_out:
-            for node in left.nodes if left.run != run else ():
+        for left in others:
+            for node in left.nodes:
                 if left.until > self._now or (left.run, node) in running:
                     yield node
 
