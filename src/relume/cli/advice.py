@@ -14,6 +14,7 @@ from relume.printing import printable
 if TYPE_CHECKING:
     from relume.advice import Advice
     from relume.serve.ledger import IncidentRecord, Ledger, Standing
+    from relume.serve.trackrecord import TrackRecord
 
 app = typer.Typer(
     help="What a service advised: list, show, label.",
@@ -77,6 +78,10 @@ def list_advice(
 def show(
     advice: AdviceArgument,
     *,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="How likely it is right, learned from earlier ones."),
+    ] = False,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
@@ -89,13 +94,17 @@ def show(
         one = _named(opened, advice)
         standing = opened.standing(one.advice_id)
         incident = opened.incident_of(one.advice_id)
+        record = _track_record(opened, one) if estimate else None
     if as_json:
         import msgspec
 
-        told = None if incident is None else msgspec.to_builtins(incident)
-        print_json({**_record(one, standing), "incident": told})
+        told = (
+            {"incident": incident} if record is None else {"incident": incident, "record": record}
+        )
+        print_json({**_record(one, standing), **msgspec.to_builtins(told)})
         return
-    for label, text in _lines(one, standing, incident):
+    lines = _lines(one, standing, incident)
+    for label, text in lines if record is None else [*lines, ("estimate", _estimate(one, record))]:
         typer.echo(f"{label:>11}  {printable(text)}")
 
 
@@ -238,6 +247,19 @@ def _lines(
         for said in standing.labels
     ]
     return [*rows, ("right", _stands(standing) or "nobody knows yet")]
+
+
+def _track_record(ledger: Ledger, one: Advice) -> TrackRecord:
+    from relume.serve.trackrecord import track_record
+
+    return track_record(one, ledger.known(one))
+
+
+def _estimate(one: Advice, record: TrackRecord) -> str:
+    rule = f"rule {one.rule or 'none'} was right {record.right} times, wrong {record.wrong} times"
+    if record.estimate is None:
+        return f"too little is known to say; {rule}"
+    return f"{record.estimate:.2f} by {record.learned} earlier ones; {rule}"
 
 
 def _incident(incident: IncidentRecord) -> str:
