@@ -97,6 +97,8 @@ def test_a_label_needs_to_say_right_or_wrong_and_who(file: Path) -> None:
 def test_what_can_not_be_found_is_said(file: Path, tmp_path: Path) -> None:
     missing = run("advice", "show", "zzz", "--ledger", file)
     assert isinstance(missing.exception, NotFoundError)
+    assert isinstance(run("advice", "show", "\udcff", "--ledger", file).exception, NotFoundError)
+    assert run("advice", "list", "--attempt", "\udcff", "--ledger", file).exit_code == 0
     nothing = run("advice", "list", "--ledger", tmp_path / "none.db")
     assert isinstance(nothing.exception, InputError)
     assert "no such file" in str(nothing.exception)

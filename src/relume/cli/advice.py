@@ -63,7 +63,7 @@ def list_advice(
     from relume.clock import to_iso
 
     with open_ledger(ledger, config) as opened:
-        found = opened.listed(attempt=attempt, before=_whole(opened, before), limit=limit)
+        found = opened.listed(attempt=_text(attempt), before=_whole(opened, before), limit=limit)
         rows = [(one, opened.standing(one.advice_id)) for one in found]
     if as_json:
         print_json({"advice": [_record(one, standing) for one, standing in rows]})
@@ -189,6 +189,8 @@ def _whole(ledger: Ledger, name: str) -> str:
     """Return the id that begins like `name`; `name` itself where none does."""
     from relume.errors import InputError
 
+    if not name.isascii():
+        return ""
     found = ledger.ids_like(name) if name else []
     if len(found) > 1:
         raise InputError(
@@ -197,6 +199,11 @@ def _whole(ledger: Ledger, name: str) -> str:
             expected="the advice_id of one",
         )
     return found[0] if found else name
+
+
+def _text(name: str | None) -> str | None:
+    """Return an argument, which may be any bytes, as text."""
+    return None if name is None else name.encode("utf-8", "replace").decode()
 
 
 def _record(one: Advice, standing: Standing) -> dict[str, object]:
