@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from recording import START, TRACEBACK, entry, logged, recorded, steps
+from recording import SECOND, START, TRACEBACK, entry, logged, recorded, steps
 from relume.cli import app
 from relume.errors import InputError
 from relume.serve.ledger import Ledger, sqlite_url
@@ -50,6 +51,27 @@ def test_a_ledger_is_written_as_by_a_service_and_never_over_another(
     for other in (file, tmp_path / "new.db"):  # there already; and all is replayed already
         assert isinstance(runner.invoke(app, [*command, str(other)]).exception, InputError)
     assert runner.invoke(app, [*command, str(file), "--tune", "0.1"]).exit_code == 2
+
+
+def test_the_ledger_and_the_score_say_the_same_of_alarms(tmp_path: Path) -> None:
+    """Each of five jobs makes 120 steps, then none for a while; some go on."""
+    stories = [(450, "COMPLETED"), (1200, "COMPLETED"), (1000, "FAILED"), (6000, "CANCELLED")]
+    folder, entries = tmp_path / "data", []
+    folder.mkdir()
+    for number, (pause, state) in enumerate([*stories, (900, "CANCELLED")]):
+        start = START + number * 20_000 * SECOND
+        rest = steps(40, 121 + pause, start=start) if state == "COMPLETED" else []
+        log = logged(folder, f"{number}.out", [*steps(120, start=start), *rest])
+        end = start + (165 + pause) * SECOND
+        entries.append(entry(100 + number, files=(log,), start=start, end=end, state=state))
+    recorded(folder, *entries)
+    file = tmp_path / "ledger.db"
+    result = runner.invoke(app, ["backtest", str(folder), "--json", "--ledger", str(file)])
+    [scored] = json.loads(result.stdout)["goodput"]["hang_alarms"]
+    with Ledger.open(sqlite_url(file)) as ledger:
+        found = Counter(one.label.value for one in ledger.outcomes())
+    assert found == {"true": 2, "false": 1, "unlabelled": 2}
+    assert {name: scored[name] for name in found} == found
 
 
 def test_results_are_kept_and_gone_on_with(data: Path, tmp_path: Path) -> None:
