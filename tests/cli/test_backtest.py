@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from recording import START, TRACEBACK, entry, logged, recorded, steps
 from relume.cli import app
+from relume.errors import InputError
 
 runner = CliRunner()
 
@@ -59,3 +60,34 @@ def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None
     presets = goodput["presets"]
     assert [one["preset"] for one in presets] == ["cautious", "standard", "aggressive"]
     assert (out / "presets" / "cautious" / "results.jsonl").is_file()
+
+
+def test_several_processes_give_the_same_document(data: Path) -> None:
+    documents = []
+    for workers in ("1", "2"):
+        result = runner.invoke(app, ["backtest", str(data), "--json", "--workers", workers])
+        documents.append(json.loads(result.stdout))
+        assert documents[-1].pop("provenance")["cores"] == int(workers)
+    assert documents[0] == documents[1]
+    assert documents[0]["given_up"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler means nothing here"),
+        (["--slurm"], "--slurm means nothing here"),
+        (["--engine", "dask"], "expected either --scheduler ADDRESS or --slurm"),
+        (["--engine", "dask", "--slurm", "--scheduler", "x"], "both --scheduler and --slurm"),
+        (["--engine", "dask", "--slurm"], "add --out FOLDER"),
+        (["--engine", "dask", "--scheduler", "x", "--workers", "2"], "--workers means nothing"),
+        (["--interface", "lo"], "--interface means nothing here"),
+        (["--slurm-option", "-pcpu"], "--slurm-option means nothing here"),
+    ],
+)
+def test_options_that_don_t_go_together_are_refused(
+    data: Path, options: list[str], said: str
+) -> None:
+    result = runner.invoke(app, ["backtest", str(data), *options])
+    assert isinstance(result.exception, InputError)
+    assert said in str(result.exception)
