@@ -103,3 +103,40 @@ def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None
 def test_tuning_makes_no_report(data: Path, also: str) -> None:
     result = runner.invoke(app, ["backtest", str(data), "--tune", "0.01", also])
     assert "expected one of them" in str(result.exception)
+
+
+def test_several_processes_give_the_same_document(data: Path) -> None:
+    documents = []
+    for workers in ("1", "2"):
+        result = runner.invoke(app, ["backtest", str(data), "--json", "--workers", workers])
+        documents.append(json.loads(result.stdout))
+        assert documents[-1].pop("provenance")["cores"] == int(workers)
+    assert documents[0] == documents[1]
+    assert documents[0]["given_up"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler means nothing here"),
+        (["--slurm"], "--slurm means nothing here"),
+        (["--engine", "dask"], "expected either --scheduler ADDRESS or --slurm"),
+        (["--engine", "dask", "--slurm", "--scheduler", "x"], "both --scheduler and --slurm"),
+        (["--engine", "dask", "--slurm"], "add --out FOLDER"),
+        (["--engine", "dask", "--scheduler", "x", "--workers", "2"], "--workers means nothing"),
+        (["--interface", "lo"], "--interface means nothing here"),
+        (["--slurm-option", "-pcpu"], "--slurm-option means nothing here"),
+    ],
+)
+def test_options_that_don_t_go_together_are_refused(
+    data: Path, options: list[str], said: str
+) -> None:
+    result = runner.invoke(app, ["backtest", str(data), *options])
+    assert isinstance(result.exception, InputError)
+    assert said in str(result.exception)
+
+
+def test_a_ledger_is_written_by_one_process(data: Path, tmp_path: Path) -> None:
+    options = ["--ledger", str(tmp_path / "ledger.db"), "--workers", "2"]
+    result = runner.invoke(app, ["backtest", str(data), *options])
+    assert "expected all replayed in one process" in str(result.exception)

@@ -171,7 +171,7 @@ def backtest(
             with _new_ledger(ledger, results) as note, replay_progress(recording.name) as advance:
                 recording.replay(judging, results, advance, engine=replays, note=note)
             outcome = Outcome(recording, results)
-            document = _score(recording, outcome.attempts(), began)
+            document = _score(recording, outcome.attempts(), began, replays.cores)
             held = outcome.across_jobs(settings.straggler.false_share)
             document["across_jobs"] = across.to_document(held)
             document["not_replayed"] = missing = outcome.not_replayed
@@ -294,7 +294,9 @@ def _tune(
     console.print(as_toml(tuning.proposed) or "# nothing to change")
 
 
-def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float) -> dict[str, Any]:
+def _score(
+    recording: Recording, attempts: Iterator[ScoredAttempt], began: float, cores: int
+) -> dict[str, Any]:
     from relume import __version__
     from relume.models.scoring.document import Provenance, to_document
     from relume.models.scoring.score import score
@@ -305,7 +307,7 @@ def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float
         corpus_hash=recording.digest(),
         version=__version__,
         wall_seconds=time.monotonic() - began,
-        cores=1,
+        cores=cores,
         sampling="log lines by their clocks, looked at once a second",
     )
     return to_document(report, provenance)
