@@ -19,7 +19,6 @@ from relume.models.lemons.online import SHARED_SECONDS, Fault, NodeLedger
 from relume.models.lemons.quarantine import DAY, Change, QuarantineSettings
 from relume.models.lemons.score import Blame, NodeScore, score_nodes
 from relume.serve.scan.scanned import Scanned
-from relume.verdict import Domain
 
 _SETTLES = round(SHARED_SECONDS * 1_000_000)
 
@@ -90,7 +89,7 @@ def node_report(
         else:
             turn = book.take(item)
             noted += turn is Turn.OUT and is_fault(item)
-            found += _turned(ledger, item, turn, now)
+            found += ledger.turned(item, turn, now)
         changes |= {one.node: one for one in found}
     found = ledger.advance(now + _SETTLES, max(1, len(fleet), len(book)))
     changes |= {one.node: one for one in found}
@@ -123,19 +122,6 @@ def node_events(lake: Path, since: int | None = None) -> Iterator[NodeEvent]:
         if isinstance(one, NodeEvent) and _time(one) >= (since or 0)
     )
     yield from sorted(found, key=_time)
-
-
-def _turned(ledger: NodeLedger, event: NodeEvent, turn: Turn | None, now: int) -> list[Change]:
-    """Tell the ledger what became of a node."""
-    if turn is None:
-        return []
-    if turn is not Turn.OUT:
-        return ledger.came_back(event.node, now, by_hand=turn is Turn.RESUMED)
-    ledger.went_out(event.node)
-    if is_fault(event):
-        words = event.reason or event.check or ""
-        ledger.note(Fault(node=event.node, at=now, domain=Domain.HARDWARE, words=words))
-    return []
 
 
 def _faults(scanned: Iterable[Scanned]) -> Iterator[Fault]:

@@ -16,7 +16,7 @@ from relume.features.progress.run import Run
 from relume.features.progress.tracker import ProgressTracker
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.builder import EpisodeBuilder
-from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER
+from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER, number_of
 from relume.models.straggler.reading import step_time
 from relume.models.straggler.steps import Printer, StepTime
 from relume.serve.kept import Span
@@ -125,7 +125,7 @@ class Progress:
             point,
             line=line.line,
             file=line.file,
-            rank=_rank_of(line),
+            rank=number_of(line),
             event_time=line.event_time,
         )
         if advanced:
@@ -142,7 +142,7 @@ class Progress:
             return
         step = step_time(*measured, line.event_time)
         if step is not None:
-            printer = Printer(measured[0].format, line.file, _rank_of(line))
+            printer = Printer(measured[0].format, line.file, number_of(line))
             self._times.append((printer, step))
 
     def _note_reached(self, first: int, last: int) -> None:
@@ -153,7 +153,3 @@ class Progress:
 def _line_of(run: Run, at: int, parser: LineParser) -> LogLine:
     """Parse one line of a run, in the order of the log."""
     return parser.parse(run.text(at).decode("utf-8", "replace"), int(run.lines[at]), 0)
-
-
-def _rank_of(line: LogLine) -> int | None:
-    return line.rank if line.rank is not None else line.task

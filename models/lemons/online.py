@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from relume.events import NodeEvent
+from relume.models.fleet.nodes import Turn
+from relume.models.lemons.evidence import is_fault
 from relume.models.lemons.quarantine import DAY, Change, Hold, Move, Quarantine, QuarantineSettings
 from relume.verdict import Domain, Evidence
 
@@ -106,6 +109,18 @@ class NodeLedger:
     def withdraw(self, attempts: Collection[str]) -> None:
         """Take back what failed by an incident, or did not fail after all; what counts stays."""
         self.waiting = [one for one in self.waiting if one.attempt not in attempts]
+
+    def turned(self, event: NodeEvent, turn: Turn | None, now: int) -> list[Change]:
+        """Take what became of a node by what is told of it; null where nothing did."""
+        if turn is None:
+            return []
+        if turn is not Turn.OUT:
+            return self.came_back(event.node, now, by_hand=turn is Turn.RESUMED)
+        self.went_out(event.node)
+        if is_fault(event):
+            words = event.reason or event.check or "out of service"
+            self.note(Fault(node=event.node, at=now, domain=Domain.HARDWARE, words=words))
+        return []
 
     def went_out(self, node: str) -> None:
         """Take that a node is out of service: nobody need hold it."""

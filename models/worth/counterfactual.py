@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from relume.advice import Operation
+from relume.advice import ENDING, Operation
 
 SECOND = 1_000_000
 TIMER_SECONDS = 600.0
@@ -32,7 +32,6 @@ SETTLE_SECONDS = 10.0
 """How long Relume waits for evidence after the end of a job (DESIGN 5)."""
 MIN_GAIN = 1e-12
 """Of goodput: what perfection gains below it is rounding."""
-_ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
 
 
 class Hand(StrEnum):
@@ -241,7 +240,7 @@ def _relume_delay(failure: Failure, timer: float) -> float:
         since = timer + (late if late >= 0 else SETTLE_SECONDS)
     if advised.operation is Operation.HOLD:
         return since + advised.hold_seconds
-    if advised.operation not in _ENDING:
+    if advised.operation not in ENDING:
         return max(since, HUMAN_SECONDS)
     # A run that was stopped and would have worked waits for a person who starts it again.
     return since + (HUMAN_SECONDS if failure.stopped_wrongly else 0.0)

@@ -20,10 +20,9 @@ from relume.features.goodput.buckets import (
 from relume.features.goodput.cluster import by_run, shares
 from relume.models.worth.mttf import Exposure, FailureRate, failure_rate
 from relume.serve.backtest.lived import Lived, Lives
-from relume.serve.backtest.runs import STALL_SECONDS, Measured, RunWorth, Terms, run_worth
+from relume.serve.backtest.runs import HOUR, STALL_SECONDS, Measured, RunWorth, Terms, run_worth
 from relume.verdict import Domain
 
-HOUR = 3_600.0
 MAX_RUNS = 20
 """Runs that are reported one by one: those with the most GPU time."""
 INFRASTRUCTURE = frozenset({Domain.HARDWARE, Domain.NETWORK, Domain.PLATFORM, Domain.FACILITY})

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from relume.advice import Advice, Mode, Operation
+from relume.advice import ENDING, Advice, Mode, Operation
 from relume.features.goodput.buckets import SECOND, Bucket, gpu_micros
 from relume.identity import AttemptId, JobKey
 from relume.models.worth.agreement import Act, Agreement, Handled, act_of, agreement_of
@@ -25,11 +25,8 @@ from relume.models.worth.outcomes import HangAlarm, Label, label_of
 from relume.serve.backtest.goodput import Goodput, onset_of
 from relume.serve.backtest.lived import Lived, Lives
 from relume.serve.backtest.results import AdviceResult
-from relume.serve.backtest.runs import RESTART_SECONDS
 from relume.slurm.hostlists import expand
 from relume.verdict import Kind
-
-_ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +113,7 @@ def _advised(one: Lived) -> Advised | None:
     settled = [found.advice for found in one.decisions if found.advice.settled]
     if not settled:
         return None
-    advice = next((found for found in settled if found.operation in _ENDING), settled[-1])
+    advice = next((found for found in settled if found.operation in ENDING), settled[-1])
     hold = (advice.expires_at - advice.created_at) / SECOND
     return Advised(
         operation=advice.operation, rule=advice.rule, time=advice.created_at, hold_seconds=hold
@@ -135,7 +132,7 @@ def _untried(attempts: Sequence[Lived]) -> set[str]:
 
 
 def _is_left(advised: Advised | None) -> bool:
-    return advised is not None and advised.operation not in _ENDING
+    return advised is not None and advised.operation not in ENDING
 
 
 def _is_held(advised: Advised | None) -> bool:
@@ -182,7 +179,7 @@ def _is_early(before: Lived, one: Lived) -> bool:
 
 def _last_ending(one: Lived) -> Advice | None:
     found = (two.advice for two in reversed(one.decisions) if two.advice.settled)
-    return next((advice for advice in found if advice.operation in _ENDING), None)
+    return next((advice for advice in found if advice.operation in ENDING), None)
 
 
 def _suspects(one: Lived) -> set[str]:
@@ -193,7 +190,7 @@ def _false_alarms(attempts: Sequence[Lived]) -> Iterator[FalseAlarm]:
     """Attempts that would have been ended although they were fine."""
     for one in attempts:
         for found in one.decisions:
-            if found.advice.settled and found.advice.operation in _ENDING and _was_fine(one, found):
+            if found.advice.settled and found.advice.operation in ENDING and _was_fine(one, found):
                 yield FalseAlarm(attempt=one.name, gpus=one.gpus, rule=found.advice.rule)
                 break
 
@@ -252,8 +249,7 @@ def _gpu_seconds(spans: pl.DataFrame) -> float:
 
 def _restart_seconds(goodput: Goodput) -> float:
     """What ending a healthy attempt costs: its start, and half a checkpoint interval of work."""
-    restart = goodput.measured.restart
-    return (RESTART_SECONDS if restart is None else restart) + goodput.checkpoint_seconds / 2
+    return goodput.measured.restart_seconds + goodput.checkpoint_seconds / 2
 
 
 def _handled(attempts: Sequence[Lived]) -> Iterator[Handled]:

@@ -27,7 +27,7 @@ from relume.serve.backtest.sources import (
 )
 from relume.serve.backtest.together import Crowd
 from relume.serve.live.history import RunKey
-from relume.serve.live.judge import OVER
+from relume.serve.live.jobfacts import OVER
 from relume.slurm.job import UNKNOWN_STATE
 
 _LINES, _TICKS, _SCHEDULER = TABLES[LogLine], TABLES[Tick], TABLES[SchedulerEvent]

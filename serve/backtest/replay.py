@@ -173,12 +173,12 @@ class Findings:
         return self.results
 
     def _over(self, watch: AttemptWatch) -> None:
-        result = self.results[str(watch.attempt)]
+        result = self.results[watch.name]
         result.verdict = watch.full_verdict()
         result.first_step, result.last_step = watch.steps
         pace = watch.detectors[1]
         result.windows = [] if pace is None else pace.windows.all
-        self._hangs.pop(str(watch.attempt), None)
+        self._hangs.pop(watch.name, None)
 
 
 def replay_unit(  # noqa: PLR0913 - what is replayed how, each by its name

@@ -35,6 +35,11 @@ class Measured:
     queue: float | None
     detection: float | None
 
+    @property
+    def restart_seconds(self) -> float:
+        """From the start of an attempt to its first step, as measured or assumed."""
+        return RESTART_SECONDS if self.restart is None else self.restart
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorth:
@@ -82,12 +87,6 @@ class Terms:
     checkpoint_seconds: float
     stall_seconds: float
 
-    @property
-    def restart_seconds(self) -> float:
-        """From the start of an attempt to its first step, as measured or assumed."""
-        restart = self.measured.restart
-        return RESTART_SECONDS if restart is None else restart
-
 
 def run_worth(run: Sequence[Lived], row: Mapping[str, float | None], terms: Terms) -> RunWorth:
     """Return what a run got done, of its attempts and its row in `goodput.cluster.by_run`."""
@@ -118,7 +117,7 @@ def _checkpoints(mttf: float, terms: Terms) -> tuple[float, float, float]:
         young,
         terms.stall_seconds,
         mttf,
-        restart_seconds=terms.restart_seconds,
+        restart_seconds=terms.measured.restart_seconds,
         detection_seconds=terms.measured.detection or 0.0,
     )
     return young, daly_interval(terms.stall_seconds, mttf), waste
@@ -131,7 +130,7 @@ def _expected(nodes: int, productive: float, terms: Terms) -> tuple[float | None
     model = RunModel(
         nodes,
         terms.rate.rate.value,
-        restart_seconds=terms.restart_seconds,
+        restart_seconds=terms.measured.restart_seconds,
         checkpoint_interval_seconds=terms.checkpoint_seconds,
         detection_seconds=terms.measured.detection or 0.0,
         queue_seconds=terms.measured.queue or 0.0,

@@ -69,7 +69,7 @@ class Aftermath:
 
     def note(self, watch: AttemptWatch, advice: Advice, incident: Incident | None) -> None:
         """Take Advice about a watched attempt; `incident` goes on in its cluster."""
-        name = str(watch.attempt)
+        name = watch.name
         case = self._cases.setdefault(name, _Case(advice))
         case.newest = advice
         if incident is not None and name in incident.members:
@@ -94,14 +94,14 @@ class Aftermath:
 
     def look(self, watch: AttemptWatch, now: int) -> None:
         """Take the clock, when the attempt was looked at and decided about."""
-        case = self._cases.get(str(watch.attempt))
+        case = self._cases.get(watch.name)
         if case is None or not case.alarms:
             return
         case.alarms = [one for one in case.alarms if not self._is_known(case, one, watch, now)]
 
     def over(self, watch: AttemptWatch, now: int) -> None:
         """Take that an attempt isn't watched any more: nothing more becomes of its Advice."""
-        case = self._cases.pop(str(watch.attempt), None)
+        case = self._cases.pop(watch.name, None)
         for alarm in () if case is None else case.alarms:
             self._tell(alarm, watch, None, now)
         if watch.last is not None:  # also of what a service before a restart has said

@@ -14,14 +14,14 @@ from relume.events import NodeEvent
 from relume.models.fleet.breaker import Breaker, Incident, Seen
 from relume.models.fleet.failure import Failure
 from relume.models.fleet.nodes import NodeBook, NodeState, Turn
-from relume.models.lemons.evidence import faulty_nodes, is_fault, shown
+from relume.models.lemons.evidence import faulty_nodes, shown
 from relume.models.lemons.online import Fault, NodeLedger, Told
 from relume.models.lemons.quarantine import Change, Hold
 from relume.models.policy.fingerprint import likeness
 from relume.models.policy.policy import Policy
 from relume.models.policy.view import Surroundings
 from relume.serve.live.watch import AttemptWatch, WatchSettings
-from relume.verdict import Domain, Verdict
+from relume.verdict import Verdict
 
 MAX_LEFT_OUT = 10_000
 """Exclusions remembered; the oldest goes first."""
@@ -131,16 +131,7 @@ class Fleet:
             return None, []  # known already
         turn = self._nodes.take(event)
         self.is_changed = True
-        if turn is None:
-            return None, []
-        if turn is not Turn.OUT:
-            by_hand = turn is Turn.RESUMED
-            return turn, self._lemons.came_back(event.node, now, by_hand=by_hand)
-        self._lemons.went_out(event.node)
-        if is_fault(event):
-            words = event.reason or event.check or "out of service"
-            self._lemons.note(Fault(node=event.node, at=now, domain=Domain.HARDWARE, words=words))
-        return turn, []
+        return turn, self._lemons.turned(event, turn, now)
 
     def advance(self, now: int, watches: Mapping[str, AttemptWatch]) -> list[Change]:
         """Take the clock, when every attempt was looked at; return advice about nodes."""
@@ -163,7 +154,7 @@ class Fleet:
             seen = Seen(
                 failures=self._failures.values(),
                 silent=_runs(silent),
-                working=[str(one.attempt) for one in working],
+                working=[one.name for one in working],
                 beside=self._beside(now),
                 stepping=_runs(one for one in working if one.last_step_at > last),
                 held=_runs(watches[name] for name in self.held),
@@ -180,7 +171,7 @@ class Fleet:
 
     def decided(self, watch: AttemptWatch, *, is_new: bool) -> None:
         """Take what was decided about an attempt: whether it is held, and whom it does without."""
-        name = str(watch.attempt)
+        name = watch.name
         if watch.is_held is not (name in self.held):
             self.is_changed = True
             self.held.pop(name, None)
@@ -194,7 +185,7 @@ class Fleet:
     def around(self, watch: AttemptWatch, watches: Mapping[str, AttemptWatch]) -> Surroundings:
         """Return what goes on around an attempt, as far as it is known."""
         now, facts, incident = self._now, watch.facts, self.incident
-        is_struck = incident is not None and incident.holds(str(watch.attempt), run_of(watch))
+        is_struck = incident is not None and incident.holds(watch.name, run_of(watch))
         partition = None if facts is None else self._nodes.partition(facts.partition or "")
         deadline = None if facts is None else facts.deadline
         left = None if deadline is None else (deadline - now) / MICROSECONDS_PER_SECOND
@@ -207,8 +198,8 @@ class Fleet:
             partition_excluded=self._excluded(watch, watches),
             placeable_nodes=None if partition is None else partition[1],
             seconds_left=left,
-            queue_seconds=watch.queue_seconds,
-            restart_seconds=watch.restart_seconds,
+            queue_seconds=watch.course.queue_seconds,
+            restart_seconds=watch.course.restart_seconds,
         )
 
     def _note(self, name: str, watch: AttemptWatch, verdict: Verdict | None, now: int) -> None:
@@ -290,7 +281,7 @@ class Fleet:
 
 def _runs(watches: Iterable[AttemptWatch]) -> dict[str, str]:
     """The run of each attempt."""
-    return {str(watch.attempt): run_of(watch) for watch in watches}
+    return {watch.name: run_of(watch) for watch in watches}
 
 
 def run_of(watch: AttemptWatch) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relume.advice import Advice, Mode
+from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
@@ -30,9 +31,8 @@ from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, lo
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
-from relume.serve.live.watch import MICROSECONDS, AttemptWatch, WatchSettings
+from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
-from relume.slurm.job import ENDED_STATES, UNKNOWN_STATE
 from relume.verdict import Health
 
 MAX_ATTEMPTS = 20_000
@@ -43,11 +43,6 @@ BLIND_SECONDS = 10.0
 """A longer time between two landings is one in which nobody looked: it shows no silence."""
 LINGER_SECONDS = 600.0
 """How long an attempt that ended is watched on when nothing is left to decide."""
-_PAUSED = frozenset({"SUSPENDED", "STOPPED", "COMPLETING"})
-"""Whoever doesn't work, or cleans up, is silent for a reason."""
-_HELD_BY_HAND = frozenset({"JobHeldUser", "JobHeldAdmin"})
-OVER = ENDED_STATES | {"REQUEUED", "SPECIAL_EXIT", UNKNOWN_STATE}
-"""States of an attempt that is over; it may have a successor."""
 
 
 @dataclass(slots=True)
@@ -150,7 +145,7 @@ class Judge:
         """Notice a time in which nothing landed, not even a tick."""
         if observed_at is None:
             return
-        if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS:
+        if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS_PER_SECOND:
             for watch in self.watches.values():
                 watch.excuse(observed_at)
             self._aftermath.missed()
@@ -235,7 +230,7 @@ class Judge:
         watch = self.watches.get(attempt_of_source(status.source) or "")
         if watch is None:
             return
-        if status.source == log_source(str(watch.attempt)) and status.reason == LOG_ENDED:
+        if status.source == log_source(watch.name) and status.reason == LOG_ENDED:
             watch.note_landed()
         else:
             healthy = status.status is Health.HEALTHY
@@ -248,20 +243,7 @@ class Judge:
             if event.attempt in self._over or (self.is_done(event.attempt) and not is_held):
                 return
             watch = self._begin(event)
-        facts = JobFacts(
-            state=event.state,
-            reason=event.reason,
-            nodes=event.nodes,
-            exit_code=event.exit_code,
-            signal=event.signal,
-            excluded_by_user=event.exclude_nodes,
-            required_nodes=event.required_nodes,
-            needed_nodes=event.num_nodes,
-            partition=event.partition,
-            deadline=event.deadline,
-            ended=event.state in OVER,
-            held_by_hand=_is_held_by_hand(event),
-        )
+        facts = JobFacts.of(event)
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
         self._stays.move(event.attempt, watch.nodes)
@@ -269,8 +251,7 @@ class Judge:
             self._families.put(watch.family_key, left)
         for batch in self._recent.of(new_nodes, self._now):
             self._feed(watch, batch)
-        works = event.state not in _PAUSED
-        watch.note_source("work", healthy=works, event_time=self._now)
+        watch.note_source("work", healthy=facts.works, event_time=self._now)
 
     def _begin(self, event: SchedulerEvent) -> AttemptWatch:
         attempt = AttemptId.parse(event.attempt)
@@ -318,18 +299,9 @@ class Judge:
         self.retired(watch)
 
 
-def _is_held_by_hand(event: SchedulerEvent) -> bool:
-    """Whether a person holds the job after this attempt, by the word of slurmctld.
-
-    Accounting's reason may be from before the attempt began.
-    """
-    is_told = event.source == SCHEDULER and event.state == "REQUEUED"
-    return is_told and event.reason in _HELD_BY_HAND
-
-
 def _is_over(watch: AttemptWatch, now: int) -> bool:
     """Whether nothing is left to decide, or to wait for, about an attempt that ended."""
     if watch.ended_at is None:
         return False
-    lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS
+    lingered = now - watch.ended_at > LINGER_SECONDS * MICROSECONDS_PER_SECOND
     return watch.is_settled_for_good or (lingered and not watch.is_held)

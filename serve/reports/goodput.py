@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
-from relume.advice import Operation
 from relume.errors import counted
 from relume.features.goodput.cluster import IDLE
-from relume.models.policy.policy import Preset
 from relume.models.scoring.intervals import Proportion
 from relume.models.worth.counterfactual import Hand
 from relume.models.worth.mttf import FailureRate
 from relume.models.worth.outcomes import Label
-from relume.printing import printable
 from relume.serve.backtest.hindsight import Hindsight
 from relume.serve.backtest.runs import HOUR
 from relume.serve.backtest.worth import Worth
+from relume.serve.reports.presets import presets_table
+from relume.serve.reports.titled import NOTHING, TitledTable, number
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 Document = Mapping[str, Any]
 MAX_SHOWN_RUNS = 10
 NO_RULE = "(no Advice)"
-_NOTHING = "-"
 
 
 def to_document(worth: Worth) -> dict[str, Any]:
@@ -122,31 +117,6 @@ def _hindsight(hindsight: Hindsight) -> dict[str, Any]:
     }
 
 
-def preset_records(worths: Mapping[Preset, Worth]) -> list[dict[str, Any]]:
-    """Return what each preset of the policy would have been worth, the most careful one first."""
-    return [
-        {
-            "preset": preset.value,
-            "advised": dict(_advised(worth)),
-            "false_alarms": sum(rule.false_alarms for rule in found.by_rule.values()),
-            "lost_gpu_hours": found.lost[Hand.RELUME] / HOUR,
-            "goodput": found.goodput[Hand.RELUME],
-            "oracle_fraction": found.oracle_fraction,
-        }
-        for preset, worth in worths.items()
-        for found in [worth.hindsight.counterfactual]
-    ]
-
-
-def _advised(worth: Worth) -> Counter[str]:
-    """How many attempts got each operation in the end."""
-    settled = (
-        [found.advice.operation.value for found in one.decisions if found.advice.settled]
-        for one in worth.lives.attempts
-    )
-    return Counter(operations[-1] for operations in settled if operations)
-
-
 def _proportion(share: Proportion) -> dict[str, Any]:
     low, high = share.interval
     return {
@@ -169,7 +139,7 @@ def render(document: Document) -> Iterator[Group]:
     if document["counterfactual"]["rules"]:
         yield _rules(document["counterfactual"]["rules"])
     if document.get("presets"):
-        yield _presets(document["presets"])
+        yield presets_table(document["presets"])
     if document["hang_alarms"]:
         yield _alarms(document["hang_alarms"])
     if document["agreement"]["pairs"]:
@@ -208,116 +178,89 @@ def _rate_words(rate: Document) -> Iterator[str]:
 
 def _buckets(document: Document) -> Group:
     cluster = document["cluster_shares"]
-    table = _table("bucket", "GPU-hours", "share", *(["of the cluster"] if cluster else []))
+    table = TitledTable(
+        "Where the time of GPUs went",
+        ("bucket", "GPU-hours", "share", *(["of the cluster"] if cluster else [])),
+    )
     for bucket, share in document["shares"].items():
         of_all = [f"{cluster[bucket]:.4f}"] if cluster else []
-        _row(table, bucket, f"{document['gpu_hours'][bucket]:,.2f}", f"{share:.4f}", *of_all)
+        table.add(bucket, f"{document['gpu_hours'][bucket]:,.2f}", f"{share:.4f}", *of_all)
     if cluster:
-        _row(table, IDLE, "", "", f"{cluster[IDLE]:.4f}")
+        table.add(IDLE, "", "", f"{cluster[IDLE]:.4f}")
     split = document["estimated_gpu_hours"]
     below = f"{document['held_gpu_hours']:,.2f} GPU-hours were held, the rest waited for"
     if split:
         below += f"; {split:,.2f} of them show no steps and are split by the published rule"
-    return _titled("Where the time of GPUs went", table, below)
+    return table.under(below)
 
 
 def _runs(runs: Iterable[Document]) -> Group:
     shown = list(runs)
-    table = _table(
-        "run", "nodes", "attempts", "GPU-hours", "ETTR", "speed", "expected", "save every"
+    table = TitledTable(
+        "The largest runs",
+        ("run", "nodes", "attempts", "GPU-hours", "ETTR", "speed", "expected", "save every"),
     )
     for run in shown[:MAX_SHOWN_RUNS]:
-        _row(
-            table,
+        table.add(
             str(run["run"])[:60],
             str(run["nodes"]),
             str(run["attempts"]),
             f"{run['gpu_hours']:,.2f}",
-            *(_number(run[name]) for name in ("ettr", "ettr_speed", "expected")),
+            *(number(run[name]) for name in ("ettr", "ettr_speed", "expected")),
             _time(run["young_seconds"]),
         )
-    return _titled("The largest runs", table, "save every: Young's interval for the measured MTTF")
+    return table.under("save every: Young's interval for the measured MTTF")
 
 
 def _hands(worth: Document) -> Group:
-    table = _table("", "lost GPU-hours", "goodput")
+    table = TitledTable("The same failures under other hands", ("", "lost GPU-hours", "goodput"))
     for hand, lost in worth["lost_gpu_hours"].items():
-        _row(table, hand, f"{lost:,.2f}", _number(worth["goodput"][hand]))
+        table.add(hand, f"{lost:,.2f}", number(worth["goodput"][hand]))
     fraction = worth["oracle_fraction"]
-    below = f"of {counted(worth['failures'], 'failure')}; oracle fraction {_number(fraction)}"
+    below = f"of {counted(worth['failures'], 'failure')}; oracle fraction {number(fraction)}"
     if worth["without_onset"]:
         below += f"; of {worth['without_onset']} more nobody knows when they began"
     if worth["untried"]:
         below += (
             f"; {worth['untried']} more were to be held back or left alone, and nobody tried them"
         )
-    return _titled("The same failures under other hands", table, below)
+    return table.under(below)
 
 
 def _rules(rules: Iterable[Document]) -> Group:
-    table = _table("rule", "failures", "false alarms", "saved", "wasted", "net GPU-hours")
+    table = TitledTable(
+        "What each rule would have saved and wasted",
+        ("rule", "failures", "false alarms", "saved", "wasted", "net GPU-hours"),
+    )
     for rule in rules:
-        _row(
-            table,
+        table.add(
             rule["rule"] or NO_RULE,
             str(rule["failures"]),
             str(rule["false_alarms"]),
             *(f"{rule[name]:,.2f}" for name in _OF_RULES),
         )
-    return _titled("What each rule would have saved and wasted", table, "against the baseline")
+    return table.under("against the baseline")
 
 
 _OF_RULES = ("saved_gpu_hours", "wasted_gpu_hours", "net_gpu_hours")
 
 
-def _presets(presets: Iterable[Document]) -> Group:
-    operations = [operation.value for operation in Operation]
-    table = _table("preset", *operations, "lost GPU-hours", "goodput", "oracle fraction")
-    for one in presets:
-        advised = (str(one["advised"].get(name, 0)) for name in operations)
-        numbers = (_number(one["goodput"]), _number(one["oracle_fraction"]))
-        _row(table, one["preset"], *advised, f"{one['lost_gpu_hours']:,.2f}", *numbers)
-    return _titled("Presets of the policy", table, "attempts by what was advised in the end")
-
-
 def _alarms(alarms: Iterable[Document]) -> Group:
-    table = _table("rule", *(label.value for label in Label))
+    table = TitledTable(
+        "What became of alarms about hangs", ("rule", *(label.value for label in Label))
+    )
     for one in alarms:
-        _row(table, one["rule"] or NO_RULE, *(str(one[label.value]) for label in Label))
-    return _titled("What became of alarms about hangs", table, "by what the attempt did next")
+        table.add(one["rule"] or NO_RULE, *(str(one[label.value]) for label in Label))
+    return table.under("by what the attempt did next")
 
 
 def _agreement(agreement: Document) -> Group:
-    table = _table("advised", "done", "attempts")
+    table = TitledTable("What people did by hand", ("advised", "done", "attempts"))
     for pair in agreement["pairs"]:
-        _row(table, pair["advised"] or "nothing", pair["done"], str(pair["attempts"]))
+        table.add(pair["advised"] or "nothing", pair["done"], str(pair["attempts"]))
     share = agreement["as_advised"]
-    return _titled(
-        "What people did by hand",
-        table,
-        f"as advised: {share['count']} of {share['total']} that can be compared",
-    )
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    for place, name in enumerate(columns):
-        table.add_column(Text(name), justify="right" if place else "left")
-    return table
-
-
-def _row(table: Table, *cells: str) -> None:
-    """Add a row; nothing in a cell is markup or a control code."""
-    table.add_row(*(Text(printable(cell)) for cell in cells))
-
-
-def _titled(title: str, table: Table, below: str) -> Group:
-    return Group(Text(title, style="bold"), table, Text(below, style="dim"))
-
-
-def _number(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:.4f}"
+    return table.under(f"as advised: {share['count']} of {share['total']} that can be compared")
 
 
 def _time(seconds: float | None) -> str:
-    return _NOTHING if seconds is None else f"{seconds / 60:,.0f} min"
+    return NOTHING if seconds is None else f"{seconds / 60:,.0f} min"

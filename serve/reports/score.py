@@ -7,37 +7,14 @@ one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
+from relume.serve.reports.titled import NOTHING, TitledTable
 
-from relume.printing import printable
+if TYPE_CHECKING:
+    from rich.console import Group
 
 Document = Mapping[str, Any]
-
-
-class _Sheet:
-    """A table with a title."""
-
-    def __init__(self, title: str, columns: Iterable[str]) -> None:
-        self._title = title
-        self.table = Table(box=SIMPLE_HEAD)
-        for place, name in enumerate(columns):
-            self.table.add_column(Text(name), justify="right" if place else "left")
-
-    def add(self, *cells: str) -> None:
-        """Add a row. Rules are named by sites: nothing in a cell is markup or a control code."""
-        self.table.add_row(*(Text(printable(cell)) for cell in cells))
-
-    def under(self, origin: Text) -> Group:
-        """Return it with its title and, below it, what it was counted from.
-
-        Not as title and caption of the table itself: those are wrapped to its width.
-        """
-        return Group(Text(self._title, style="bold"), self.table, origin)
 
 
 _MEASURES = {
@@ -47,8 +24,6 @@ _MEASURES = {
     "time_to_advice": "onset to Advice",
 }
 _MAX_SLOWDOWNS = 20
-_NOTHING = "-"
-"""What has no value: nothing was counted."""
 
 
 def render(document: Document) -> list[Group]:
@@ -56,7 +31,7 @@ def render(document: Document) -> list[Group]:
     sheets = [_detection(document), _false_alarms(document), *_latency(document)]
     sheets += [*_attribution(document), *_exclusions(document)]
     sheets += [*_calibration(document), *_rules(document), *_across_jobs(document)]
-    origin = Text(caption(document), style="dim")
+    origin = caption(document)
     return [sheet.under(origin) for sheet in sheets]
 
 
@@ -89,9 +64,9 @@ def caption(document: Document) -> str:
     return "; ".join(parts)
 
 
-def _detection(document: Document) -> _Sheet:
+def _detection(document: Document) -> TitledTable:
     detection = document["detection"]
-    sheet = _Sheet(
+    sheet = TitledTable(
         "Incidents found, and alarms that were true",
         ("", "incidents", "found", "missed", "false alarms", "precision", "recall", "F1"),
     )
@@ -121,9 +96,9 @@ def _detection(document: Document) -> _Sheet:
     return sheet
 
 
-def _false_alarms(document: Document) -> _Sheet:
+def _false_alarms(document: Document) -> TitledTable:
     false = document["false_alarms"]
-    sheet = _Sheet(
+    sheet = TitledTable(
         "False alarms", ("", "count", "exposure", "rate", "95 % interval", "surely below")
     )
     for words, key, unit in (
@@ -146,10 +121,10 @@ def _false_alarms(document: Document) -> _Sheet:
     return sheet
 
 
-def _latency(document: Document) -> Iterable[_Sheet]:
+def _latency(document: Document) -> Iterable[TitledTable]:
     if not document["latency_seconds"]:
         return
-    sheet = _Sheet(
+    sheet = TitledTable(
         "Latency in seconds",
         ("kind", "", "n", "missed", "p50", "p90", "p99", "mean", "max", "median with misses"),
     )
@@ -165,9 +140,9 @@ def _latency(document: Document) -> Iterable[_Sheet]:
     yield sheet
 
 
-def _attribution(document: Document) -> Iterable[_Sheet]:
+def _attribution(document: Document) -> Iterable[TitledTable]:
     attribution = document["attribution"]
-    sheet = _Sheet(
+    sheet = TitledTable(
         "Attribution of incidents that were found",
         ("", "asked", "answered", "right of all", "right of answered", "macro F1", "ECE"),
     )
@@ -192,11 +167,11 @@ def _attribution(document: Document) -> Iterable[_Sheet]:
         yield sheet
 
 
-def _exclusions(document: Document) -> Iterable[_Sheet]:
+def _exclusions(document: Document) -> Iterable[TitledTable]:
     exclusions = document["attribution"]["exclusions"]
     lists = exclusions["lists"] + exclusions["unjudged_lists"]
     if lists or exclusions["wrong_exclusion"]["total"]:
-        sheet = _Sheet("Nodes that would have been excluded", ("", "value"))
+        sheet = TitledTable("Nodes that would have been excluded", ("", "value"))
         sheet.add("lists, of which the innocent are known", str(exclusions["lists"]))
         sheet.add("lists, of which they are not", str(exclusions["unjudged_lists"]))
         sheet.add("innocent nodes in a list (mean)", _number(exclusions["over_exclusion"]))
@@ -204,11 +179,11 @@ def _exclusions(document: Document) -> Iterable[_Sheet]:
         yield sheet
 
 
-def _calibration(document: Document) -> Iterable[_Sheet]:
+def _calibration(document: Document) -> Iterable[TitledTable]:
     calibration = document["alarm_calibration"]
     if calibration["n"]:
         error = _number(calibration["expected_calibration_error"])
-        sheet = _Sheet(
+        sheet = TitledTable(
             f"How far the confidence of alarms can be believed (ECE {error})",
             ("confidence", "true", "alarms"),
         )
@@ -217,10 +192,10 @@ def _calibration(document: Document) -> Iterable[_Sheet]:
         yield sheet
 
 
-def _rules(document: Document) -> Iterable[_Sheet]:
+def _rules(document: Document) -> Iterable[TitledTable]:
     if not document["rules"]:
         return
-    sheet = _Sheet(
+    sheet = TitledTable(
         "Rules",
         (
             "rule",
@@ -248,7 +223,7 @@ def _rules(document: Document) -> Iterable[_Sheet]:
     yield sheet
 
 
-def _across_jobs(document: Document) -> Iterable[_Sheet]:
+def _across_jobs(document: Document) -> Iterable[TitledTable]:
     """The slowdowns that a backtest told, the first ones of many."""
     across = document.get("across_jobs")
     if not across or not across["alarms"]:
@@ -257,7 +232,7 @@ def _across_jobs(document: Document) -> Iterable[_Sheet]:
         f"Slowdowns across jobs: {across['held']} of {across['alarms']} hold, of which "
         f"{100 * across['false_share']:g} % may be false ({across['windows']} windows)"
     )
-    sheet = _Sheet(title, ("attempt", "told at", "e-value", "needed", ""))
+    sheet = TitledTable(title, ("attempt", "told at", "e-value", "needed", ""))
     for slow in across["slowdowns"][:_MAX_SLOWDOWNS]:
         numbers = _number(slow["e_value"]), _number(slow["needed"])
         words = "holds across jobs" if slow["holds"] else "does not"
@@ -269,20 +244,20 @@ def _across_jobs(document: Document) -> Iterable[_Sheet]:
 
 def _share(share: Document) -> str:
     if share["value"] is None:
-        return _NOTHING
+        return NOTHING
     return f"{share['value']:.3f} {_interval(share)}"
 
 
 def _interval(measure: Document) -> str:
     if measure["low"] is None:
-        return _NOTHING
+        return NOTHING
     return f"[{_number(measure['low'])}, {_number(measure['high'])}]"
 
 
 def _number(value: float | None) -> str:
     """Three digits, never in powers of ten."""
     if value is None:
-        return _NOTHING
+        return NOTHING
     if value == 0 or abs(value) >= 1000:  # noqa: PLR2004 - whole from there on
         return f"{value:,.0f}"
     if abs(value) < 0.001:  # noqa: PLR2004 - more digits below

@@ -39,6 +39,10 @@ class Operation(StrEnum):
     """Keep it from starting until the Advice expires, then let it go."""
 
 
+ENDING = frozenset({Operation.RESTART, Operation.RESTART_EXCLUDING, Operation.STOP})
+"""Operations that end an attempt which runs on."""
+
+
 class RequestKind(StrEnum):
     """Evidence that is asked for before it is lost."""
 

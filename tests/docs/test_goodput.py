@@ -17,7 +17,8 @@ from relume.serve.backtest.lives import lives_of
 from relume.serve.backtest.runs import STALL_SECONDS
 from relume.serve.backtest.steps import MAX_ROWS
 from relume.serve.backtest.worth import Worth
-from relume.serve.reports.goodput import preset_records, to_document
+from relume.serve.reports.goodput import to_document
+from relume.serve.reports.presets import preset_records
 
 
 @pytest.fixture(scope="module")

@@ -237,7 +237,7 @@ def _presets(
     recording: Recording, judging: Judging, folder: Path, engine: Engine
 ) -> list[dict[str, Any]]:
     from relume.serve.backtest.worth import sweep
-    from relume.serve.reports.goodput import preset_records
+    from relume.serve.reports.presets import preset_records
 
     with replay_progress(f"{recording.name}, presets") as advance:
         return preset_records(sweep(recording, judging, folder / "presets", advance, engine=engine))

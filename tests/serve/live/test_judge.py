@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from relume.advice import Advice, Operation, comparable
+from relume.clock import MICROSECONDS_PER_SECOND as MICROSECONDS
 from relume.events import SchedulerEvent, SourceStatus, Tick
 from relume.ingest.blocks import blocks_of_lines
 from relume.ingest.lake.batches import Landing, LineBatch
@@ -12,7 +13,6 @@ from relume.ingest.lake.reader import LakeReader
 from relume.ingest.lake.writer import LakeWriter
 from relume.serve.live.judge import Judge
 from relume.serve.live.naming import LOG_ENDED, log_source
-from relume.serve.live.watch import MICROSECONDS
 from relume.serve.offline import Analyzer
 from relume.verdict import Health
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from relume.advice import Advice, Operation
+from relume.clock import MICROSECONDS_PER_SECOND as MICROSECONDS
 from relume.events import Sample
 from relume.identity import AttemptId
 from relume.ingest.blocks import BlockAssembler
@@ -22,12 +23,8 @@ from relume.models.policy.wishes import read_wishes
 from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.silence import NO_CAPTURE
-from relume.serve.live.watch import (
-    DIAGNOSIS_FAILED,
-    MICROSECONDS,
-    AttemptWatch,
-    WatchSettings,
-)
+from relume.serve.live.verdicts import DIAGNOSIS_FAILED
+from relume.serve.live.watch import AttemptWatch, WatchSettings
 from relume.serve.offline import Analyzer
 from relume.verdict import Domain, Health, Kind
 
