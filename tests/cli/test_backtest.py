@@ -99,6 +99,17 @@ def test_presets_are_compared_when_asked_for(data: Path, tmp_path: Path) -> None
     assert (out / "presets" / "cautious" / "results.jsonl").is_file()
 
 
+def test_a_page_is_written_into_what_is_there(data: Path, tmp_path: Path) -> None:
+    """A link, as a device, stays what it is."""
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    args = ["backtest", str(data), "--out", str(tmp_path / "out"), "--html"]
+    assert runner.invoke(app, [*args, str(tmp_path / "link.html")]).exit_code == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert "</html>" in (tmp_path / "page.html").read_text()
+    refused = runner.invoke(app, [*args, str(tmp_path / "none" / "page.html")])
+    assert "page.html; found no such file or directory" in str(refused.exception)
+
+
 @pytest.mark.parametrize("also", ["--presets", "--html=page.html"])
 def test_tuning_makes_no_report(data: Path, also: str) -> None:
     result = runner.invoke(app, ["backtest", str(data), "--tune", "0.01", also])

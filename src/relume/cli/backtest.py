@@ -25,7 +25,7 @@ from relume.cli.engines import (
     engine_of,
 )
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
-from relume.cli.output import say, table_console
+from relume.cli.output import say, table_console, write_text
 from relume.errors import InputError
 from relume.printing import printable
 
@@ -246,9 +246,7 @@ def _presets(
 def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
     from relume.serve.reports.page import page
 
-    staged = path.with_name(f"{path.name}.new")
-    staged.write_text(page(document, results.read()), encoding="utf-8")
-    staged.replace(path)
+    write_text(path, page(document, results.read()))
     say(f"the page is {path}")
 
 
