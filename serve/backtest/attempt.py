@@ -3,7 +3,8 @@
 What a service would have seen each second: the scheduler says that it runs, lines come in the
 second of their clock, the scheduler says how it ended, its logs are read up. A log without any
 clock has an order, but no time: it comes as a whole at the attempt's end, and no silence is judged.
-So does what stands at the end of a log, too far behind its last clock.
+So does what stands at the end of a log, too far behind its last clock, and a log of the job whose
+clocks begin when the attempt is over, since nobody looks any more by then.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from relume.ingest.datasets.scheduler import RUNNING, end_state, scheduler_event
 from relume.serve.backtest.logs import SOURCE, RecordedLog, Timed
 from relume.serve.backtest.sources import AttemptSource
 from relume.serve.live.naming import LOG_ENDED, log_source
-from relume.verdict import Health
+from relume.verdict import JOB_STREAMS, Health
 
 NO_CLOCK = "no line of it has a clock: nobody can tell when it was silent"
 FEW_CLOCKS = "many lines without a clock: nobody can tell when they came"
@@ -31,6 +32,8 @@ RECORDING_ENDS = "the recording ends, and the attempt goes on"
 NO_LOG = "it left no log that can be read"
 WHOSE = "several attempts wrote it, and no clock says which lines are whose"
 MISFIT = "its clocks begin before the attempt: they are not the scheduler's, or it is an older log"
+LATE = "its clocks begin after the attempt: they are not the scheduler's; it came at the end"
+GOES_ON = "its clocks go on after the attempt: they are not the scheduler's, or others wrote it"
 SLACK = 60 * MICROSECONDS_PER_SECOND
 """How far the clocks of logs may be from the scheduler's."""
 
@@ -104,8 +107,13 @@ class AttemptTimeline:
         entry, extent = self._entry, self._extent
         yield self.start, self._event(RUNNING, self.start)
         for log in self._silent():
-            reason = WHOSE if log.log.name in self._shared else NO_CLOCK
-            yield self.start, self._status(Health.UNKNOWN, reason, self.start, log.log.name)
+            path, reason = log.log.name, NO_CLOCK
+            if path in self._shared:
+                reason = WHOSE
+            elif log.first is not None:
+                reason = LATE
+                self._missing.append(f"{path}: {LATE}")
+            yield self.start, self._status(Health.UNKNOWN, reason, self.start, path)
         last, ended = self.start, False
         streams = (self._landings(log) for log in self._timed())
         for time, landing in heapq.merge(*streams, key=itemgetter(0)):
@@ -139,10 +147,20 @@ class AttemptTimeline:
                 self._unread.append(str(error))
 
     def _timed(self) -> Iterator[RecordedLog]:
-        return (log for log in self._logs if log.first is not None)
+        return (log for log in self._logs if log.first is not None and not self._is_late(log))
 
     def _silent(self) -> Iterator[RecordedLog]:
-        return (log for log in self._logs if log.first is None)
+        return (log for log in self._logs if log.first is None or self._is_late(log))
+
+    def _is_late(self, log: RecordedLog) -> bool:
+        return self._is_after(log, log.first)
+
+    def _is_after(self, log: RecordedLog, time: int | None) -> bool:
+        """Whether a log that this job alone writes is at `time` when the job is over."""
+        if log.log.stream not in JOB_STREAMS or log.log.name in self._shared:
+            return False
+        end = self._entry.end
+        return end is not None and time is not None and time > end + SLACK
 
     def _landings(self, log: RecordedLog) -> Iterator[Timed]:
         path, within = log.log.name, None
@@ -167,6 +185,8 @@ class AttemptTimeline:
             for last, landing in stream:
                 if fits or not isinstance(landing, SourceStatus):
                     yield last, landing
+            if self._is_after(log, last):
+                self._missing.append(f"{path}: {GOES_ON}")
             if log.log.lost_end:  # what came after that is lost, and was no silence
                 yield last, told(Health.UNKNOWN, LOST_END, last)
         except InputError as error:  # it went away while it was read

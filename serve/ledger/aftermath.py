@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relume.advice import Advice
 from relume.serve.ledger import audit, incidents, labels
 from relume.serve.ledger.audit import Verified
 from relume.serve.ledger.happened import (
@@ -108,6 +109,14 @@ class Aftermath:
         """
         with self._store.reading() as connection:
             return labels.standing(connection, advice_id)
+
+    def known(self, before: Advice, limit: int = MAX_PAGE) -> list[tuple[Advice, bool]]:
+        """Return earlier Advice with whether it was right, where that is known; oldest first.
+
+        Of more than `limit`, and `MAX_PAGE`, the newest.
+        """
+        with self._store.reading() as connection:
+            return labels.known(connection, before, min(limit, MAX_PAGE))
 
     def audit(self, after: int = 0, limit: int = MAX_PAGE) -> list[AuditRecord]:
         """Return who did what, in order, from a number on; at most `limit` and `MAX_PAGE`."""

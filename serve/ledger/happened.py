@@ -16,6 +16,19 @@ MAX_NAME = 200
 MAX_WORDS = 10_000
 
 
+def is_text(words: str) -> bool:
+    r"""Whether it can be written as UTF-8: what comes from a command line may be any bytes.
+
+    >>> is_text("ü"), is_text("\udcff")
+    (True, False)
+    """
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentRecord:
     """One episode of an attempt or a node, or one thing that struck many jobs.
@@ -143,11 +156,12 @@ class LabelRecord:
                     found=repr(text[:MAX_NAME]),
                     expected=f"1 to {MAX_NAME} printable characters",
                 )
-        if len(self.why or "") > MAX_WORDS:
+        why = self.why or ""
+        if len(why) > MAX_WORDS or not is_text(why):
             raise InputError(
                 "reason of a label",
-                found=f"{len(self.why or '')} characters",
-                expected=f"{MAX_WORDS} at most",
+                found=f"{len(why)} characters{'' if is_text(why) else ', not all of them text'}",
+                expected=f"{MAX_WORDS} at most, in UTF-8",
             )
 
 

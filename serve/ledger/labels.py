@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import Connection, insert, select
 
+from relume.advice import Advice
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import audit, decisions
 from relume.serve.ledger.happened import LabelRecord, OutcomeRecord, Standing
-from relume.serve.ledger.tables import LABELS, OUTCOMES
+from relume.serve.ledger.tables import ADVICE, LABELS, OUTCOMES
 
 LABEL = "label"
 BY_ITSELF = "its outcome"
@@ -58,6 +59,24 @@ def outcomes(connection: Connection) -> list[OutcomeRecord]:
     documents = connection.execute(select(OUTCOMES.c.document)).scalars()
     found = [msgspec.json.decode(one, type=OutcomeRecord) for one in documents]
     return sorted(found, key=lambda one: (one.alarm_at, one.advice_id))
+
+
+def known(connection: Connection, before: Advice, limit: int) -> list[tuple[Advice, bool]]:
+    """Return Advice from before one of which it is known whether it was right, oldest first.
+
+    Of more than `limit` the newest.
+    """
+    told = select(OUTCOMES.c.advice_id).where(OUTCOMES.c.label != Label.UNLABELLED.value)
+    ids = told.union(select(LABELS.c.advice_id))
+    query = (
+        select(ADVICE.c.advice_id)
+        .where(ADVICE.c.advice_id.in_(ids), ADVICE.c.created_at < before.created_at)
+        .order_by(ADVICE.c.created_at.desc(), ADVICE.c.advice_id.desc())
+        .limit(limit)
+    )
+    names = connection.execute(query).scalars().all()
+    stands = ((name, standing(connection, name).label) for name in reversed(names))
+    return [(decisions.require(connection, name), label is Label.TRUE) for name, label in stands]
 
 
 def _outcome(connection: Connection, advice_id: str) -> OutcomeRecord | None:

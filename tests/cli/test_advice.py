@@ -78,7 +78,10 @@ def test_one_is_shown_with_all_that_is_known_of_it(file: Path) -> None:
     assert "\x1b" not in result.stdout
     for words in (FIRST, "goes on", "true: it died", "wrong, oom, by on call", "false by on call"):
         assert words in result.stdout
+    asked = run("advice", "show", FIRST, "--ledger", file, "--estimate")
+    assert "too little is known to say; rule xid_79 was right 0 times" in asked.stdout
     document = json.loads(run("advice", "show", FIRST, "--ledger", file, "--json").stdout)
+    assert "record" not in document
     assert document["standing"]["label"] == "false"
     assert document["incident"]["advice"] == [FIRST]
     assert document["evidence"][0]["text"] == HOSTILE
@@ -94,6 +97,8 @@ def test_a_label_needs_to_say_right_or_wrong_and_who(file: Path) -> None:
 def test_what_can_not_be_found_is_said(file: Path, tmp_path: Path) -> None:
     missing = run("advice", "show", "zzz", "--ledger", file)
     assert isinstance(missing.exception, NotFoundError)
+    assert isinstance(run("advice", "show", "\udcff", "--ledger", file).exception, NotFoundError)
+    assert run("advice", "list", "--attempt", "\udcff", "--ledger", file).exit_code == 0
     nothing = run("advice", "list", "--ledger", tmp_path / "none.db")
     assert isinstance(nothing.exception, InputError)
     assert "no such file" in str(nothing.exception)

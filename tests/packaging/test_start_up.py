@@ -9,6 +9,8 @@ HEAVY = frozenset(
     {
         "ClusterShell",
         "altair",
+        "dask",
+        "distributed",
         "duckdb",
         "hyperscan",
         "numba",

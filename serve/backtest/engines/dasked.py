@@ -85,6 +85,12 @@ class Dask:
 
     client: Client
 
+    @property
+    def cores(self) -> int:
+        """One for each thread of the workers that are there now."""
+        there: dict[str, int] = self.client.nthreads()  # type: ignore[no-untyped-call]
+        return max(1, sum(there.values()))
+
     def run(self, work: Work, pieces: Sequence[Piece]) -> Iterator[Played | GivenUp]:
         """Yield what came of each piece as it is done; see `Engine.run`."""
         sent = _Sent(self.client, packed(work))

@@ -48,10 +48,15 @@ class Local:
     workers: int | None = None
     memory_bytes: int | None = None
 
+    @property
+    def cores(self) -> int:
+        """One for each process."""
+        return self.workers or _cores()
+
     def run(self, work: Work, pieces: Sequence[Piece]) -> Iterator[Played | GivenUp]:
         """Yield what came of each piece as it is done; see `Engine.run`."""
         left = deque(pieces)
-        workers = self.workers or _cores()
+        workers = self.cores
         until = time.monotonic() + SOLO_SECONDS
         while left and (workers == 1 or (self.workers is None and time.monotonic() < until)):
             yield work.replay(left.popleft())

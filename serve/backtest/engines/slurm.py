@@ -32,6 +32,8 @@ TRIES = 2
 """Workers that may be lost over a piece; one more, and it is given up."""
 DEATH_SECONDS = 60
 """Workers that hear nothing from here for so long end by themselves."""
+UNWATCHED = "export DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
+"""Dask looks at the stacks of its workers a hundred times a second, which nobody would see."""
 _PLAIN = re.compile(r"[\w./@%+=:,-]+")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*([= ][^\x00-\x1f\x7f]+)?")
 
@@ -162,6 +164,7 @@ def _cluster(jobqueue: ModuleType, asked: SlurmWorkers) -> SLURMCluster:
             job_name="relume-backtest",
             death_timeout=DEATH_SECONDS,
             job_extra_directives=list(asked.options),
+            job_script_prologue=[UNWATCHED],
             worker_extra_args=[*where, "--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0"],
             scheduler_options={
                 **scheduler,

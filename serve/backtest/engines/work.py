@@ -96,6 +96,10 @@ class Work:
 class Engine(Protocol):
     """Replays pieces, in any order, each once."""
 
+    @property
+    def cores(self) -> int:
+        """On how many cores it replays, at most."""
+
     def run(self, work: Work, pieces: Sequence[Piece]) -> Iterator[Played | GivenUp]:
         """Yield what came of each piece as it is done.
 
@@ -109,6 +113,11 @@ class Engine(Protocol):
 @dataclass(frozen=True, slots=True)
 class Here:
     """Replays in this process, one piece after the other."""
+
+    @property
+    def cores(self) -> int:
+        """The one of this process."""
+        return 1
 
     def run(self, work: Work, pieces: Sequence[Piece]) -> Iterator[Played | GivenUp]:
         """Yield what came of each piece as it is done; see `Engine.run`."""

@@ -14,6 +14,7 @@ from relume.printing import printable
 if TYPE_CHECKING:
     from relume.advice import Advice
     from relume.serve.ledger import IncidentRecord, Ledger, Standing
+    from relume.serve.trackrecord import TrackRecord
 
 app = typer.Typer(
     help="What a service advised: list, show, label.",
@@ -62,7 +63,7 @@ def list_advice(
     from relume.clock import to_iso
 
     with open_ledger(ledger, config) as opened:
-        found = opened.listed(attempt=attempt, before=_whole(opened, before), limit=limit)
+        found = opened.listed(attempt=_text(attempt), before=_whole(opened, before), limit=limit)
         rows = [(one, opened.standing(one.advice_id)) for one in found]
     if as_json:
         print_json({"advice": [_record(one, standing) for one, standing in rows]})
@@ -77,6 +78,10 @@ def list_advice(
 def show(
     advice: AdviceArgument,
     *,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="How likely it is right, learned from earlier ones."),
+    ] = False,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
@@ -89,13 +94,17 @@ def show(
         one = _named(opened, advice)
         standing = opened.standing(one.advice_id)
         incident = opened.incident_of(one.advice_id)
+        record = _track_record(opened, one) if estimate else None
     if as_json:
         import msgspec
 
-        told = None if incident is None else msgspec.to_builtins(incident)
-        print_json({**_record(one, standing), "incident": told})
+        told = (
+            {"incident": incident} if record is None else {"incident": incident, "record": record}
+        )
+        print_json({**_record(one, standing), **msgspec.to_builtins(told)})
         return
-    for label, text in _lines(one, standing, incident):
+    lines = _lines(one, standing, incident)
+    for label, text in lines if record is None else [*lines, ("estimate", _estimate(one, record))]:
         typer.echo(f"{label:>11}  {printable(text)}")
 
 
@@ -180,6 +189,8 @@ def _whole(ledger: Ledger, name: str) -> str:
     """Return the id that begins like `name`; `name` itself where none does."""
     from relume.errors import InputError
 
+    if not name.isascii():
+        return ""
     found = ledger.ids_like(name) if name else []
     if len(found) > 1:
         raise InputError(
@@ -188,6 +199,11 @@ def _whole(ledger: Ledger, name: str) -> str:
             expected="the advice_id of one",
         )
     return found[0] if found else name
+
+
+def _text(name: str | None) -> str | None:
+    """Return an argument, which may be any bytes, as text."""
+    return None if name is None else name.encode("utf-8", "replace").decode()
 
 
 def _record(one: Advice, standing: Standing) -> dict[str, object]:
@@ -238,6 +254,19 @@ def _lines(
         for said in standing.labels
     ]
     return [*rows, ("right", _stands(standing) or "nobody knows yet")]
+
+
+def _track_record(ledger: Ledger, one: Advice) -> TrackRecord:
+    from relume.serve.trackrecord import track_record
+
+    return track_record(one, ledger.known(one))
+
+
+def _estimate(one: Advice, record: TrackRecord) -> str:
+    rule = f"rule {one.rule or 'none'} was right {record.right} times, wrong {record.wrong} times"
+    if record.estimate is None:
+        return f"too little is known to say; {rule}"
+    return f"{record.estimate:.2f} by {record.learned} earlier ones; {rule}"
 
 
 def _incident(incident: IncidentRecord) -> str:

@@ -25,7 +25,7 @@ from relume.cli.engines import (
     engine_of,
 )
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
-from relume.cli.output import say, table_console
+from relume.cli.output import say, table_console, write_text
 from relume.errors import InputError
 from relume.printing import printable
 
@@ -171,7 +171,7 @@ def backtest(
             with _new_ledger(ledger, results) as note, replay_progress(recording.name) as advance:
                 recording.replay(judging, results, advance, engine=replays, note=note)
             outcome = Outcome(recording, results)
-            document = _score(recording, outcome.attempts(), began)
+            document = _score(recording, outcome.attempts(), began, replays.cores)
             held = outcome.across_jobs(settings.straggler.false_share)
             document["across_jobs"] = across.to_document(held)
             document["not_replayed"] = missing = outcome.not_replayed
@@ -246,9 +246,7 @@ def _presets(
 def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
     from relume.serve.reports.page import page
 
-    staged = path.with_name(f"{path.name}.new")
-    staged.write_text(page(document, results.read()), encoding="utf-8")
-    staged.replace(path)
+    write_text(path, page(document, results.read()))
     say(f"the page is {path}")
 
 
@@ -294,7 +292,9 @@ def _tune(
     console.print(as_toml(tuning.proposed) or "# nothing to change")
 
 
-def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float) -> dict[str, Any]:
+def _score(
+    recording: Recording, attempts: Iterator[ScoredAttempt], began: float, cores: int
+) -> dict[str, Any]:
     from relume import __version__
     from relume.models.scoring.document import Provenance, to_document
     from relume.models.scoring.score import score
@@ -305,7 +305,7 @@ def _score(recording: Recording, attempts: Iterator[ScoredAttempt], began: float
         corpus_hash=recording.digest(),
         version=__version__,
         wall_seconds=time.monotonic() - began,
-        cores=1,
+        cores=cores,
         sampling="log lines by their clocks, looked at once a second",
     )
     return to_document(report, provenance)

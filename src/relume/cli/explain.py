@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path
-from relume.cli.output import print_json, say, table_console
+from relume.cli.output import print_json, say, table_console, write_text
 
 if TYPE_CHECKING:
     from relume.serve.explain.explain import Explained
@@ -101,15 +101,7 @@ def _log(job: str) -> Path:
 
 
 def _draw(one: Explained, path: Path) -> None:
-    from relume.errors import InputError
     from relume.serve.explain.plot import svg
 
-    try:
-        path.write_text(svg(one), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"cannot write {path}",
-            found=(error.strerror or str(error)).lower(),
-            expected="a file that can be written",
-        ) from error
+    write_text(path, svg(one))
     say(f"the picture is in {path}")

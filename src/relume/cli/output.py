@@ -12,6 +12,8 @@ from relume.printing import printable
 from relume.records import SCHEMA_VERSION, locator_record
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from relume.errors import RelumeError
@@ -39,6 +41,26 @@ def print_json(document: Mapping[str, object]) -> None:
 
     record = {"schema_version": SCHEMA_VERSION, **document}
     typer.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that somebody named, into what is there: it may be a device, or a link.
+
+    Raises
+    ------
+    InputError
+        When it can't be written.
+    """
+    from relume.errors import InputError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}",
+            found=(error.strerror or str(error)).lower(),
+            expected="a file that can be written",
+        ) from error
 
 
 def table_console(piped_width: int) -> Console:

@@ -274,6 +274,28 @@ def test_a_crash_in_a_log_of_another_zone_is_found_all_the_same(tmp_path: Path) 
     assert (last.kind, last.cause) == (Kind.CRASH, "user_exception")
 
 
+@pytest.mark.parametrize("ahead", [400, 7200, 8 * 3600])
+def test_a_log_that_begins_after_the_attempt_is_not_lost(tmp_path: Path, ahead: int) -> None:
+    """Another zone, on the other side of ours: all lines would come when nobody looks any more."""
+    log = logged(tmp_path, "7.out", [*steps(60, start=START + ahead * SECOND), *TRACEBACK])
+    one = only(replayed(tmp_path, entry(files=(log,), start=START, end=START + 61 * SECOND)))
+    [advice] = _advice(one)
+    assert (advice.kind, advice.cause, one.last_step) == (Kind.CRASH, "user_exception", 60)
+    assert one.extent.end == START + 61 * SECOND
+    assert "its clocks begin after the attempt" in one.extent.missing[0]
+
+
+@pytest.mark.parametrize("stream", [None, "stderr"])
+def test_a_log_that_ends_long_after_the_attempt_is_named(
+    tmp_path: Path, stream: str | None
+) -> None:
+    log = logged(tmp_path, "7.out", [*steps(900, start=START + 400 * SECOND), *TRACEBACK])
+    log = replace(log, stream=stream)
+    one = only(replayed(tmp_path, entry(files=(log,), start=START, end=START + 901 * SECOND)))
+    assert "its clocks go on after the attempt" in one.extent.missing[0]
+    assert _advice(one)[-1].cause == "user_exception"
+
+
 @pytest.mark.parametrize("count", [3, 10, 11, 60])
 def test_steps_without_clocks_after_a_clock_are_no_silence(tmp_path: Path, count: int) -> None:
     bare = [f"iter {n}: loss 3.9, time 60000.00ms" for n in range(count)]

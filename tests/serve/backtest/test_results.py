@@ -70,6 +70,27 @@ def test_a_kill_at_any_byte_leaves_whole_results_only(
     assert path.read_bytes() == whole
 
 
+@given(order=st.permutations(UNITS), missing=st.sets(st.sampled_from([u.unit for u in UNITS])))
+def test_results_are_arranged_whatever_order_they_came_in(
+    tmp_path_factory: pytest.TempPathFactory, order: list[UnitResult], missing: set[str]
+) -> None:
+    """Those that nobody names keep their order, after the others."""
+    folder = tmp_path_factory.mktemp("results")
+    names = [unit.unit for unit in UNITS if unit.unit not in missing]
+    with Results(folder, ABOUT) as results:
+        for unit in order:
+            results.add(unit)
+        results.arrange(names)
+        with pytest.raises(InputError, match="another backtest"):
+            Results(folder, ABOUT)
+        results.add(UnitResult(unit="late", attempts=[]))
+        others = [unit.unit for unit in order if unit.unit in missing]
+        assert [unit.unit for unit in results.read()] == [*names, *others, "late"]
+    with Results(folder, ABOUT) as results:
+        results.arrange([*names, "never heard of"])
+        assert [unit.unit for unit in results.read()] == [*names, *others, "late"]
+
+
 def test_results_of_other_data_or_settings_are_left_alone(tmp_path: Path) -> None:
     with Results(tmp_path, ABOUT):
         pass

@@ -177,6 +177,8 @@ def test_people_win_over_what_became_of_it_and_the_newest_label_stands(ledger: L
         ({"who": "a\x1b[2J"}, "1 to 200 printable"),
         ({"cause": "x" * 201}, "1 to 200 printable"),
         ({"why": "x" * 10_001}, "10000 at most"),
+        ({"why": "\udcff"}, "not all of them text"),
+        ({"who": "\udcff"}, "1 to 200 printable"),
     ],
 )
 def test_labels_that_no_terminal_should_show_are_refused(
