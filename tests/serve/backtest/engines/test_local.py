@@ -8,6 +8,7 @@ from engines import DEADLY, RUNS, Dying, copied, judged, make_runs, replayed, un
 from relume.errors import InputError
 from relume.ingest.importing import import_units, units_of
 from relume.ingest.lake import LakeWriter
+from relume.serve.backtest.engines import local
 from relume.serve.backtest.engines.local import Local
 from relume.serve.backtest.engines.work import HERE, Work, opened, packed
 from relume.serve.backtest.results import RESULTS_FILE, Results
@@ -73,7 +74,10 @@ def test_a_worker_that_dies_costs_no_result(data: Path, expected: bytes, tmp_pat
     assert replayed(recording, out, HERE) == expected
 
 
-def test_a_worker_that_holds_too_much_is_ended(data: Path, tmp_path: Path) -> None:
+def test_a_worker_that_holds_too_much_is_ended(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "LOOK_SECONDS", 0.01)  # these pieces are done at once
     recording = Recording(data)
     with Results(tmp_path, recording.about(judged())) as results:
         recording.replay(judged(), results, engine=Local(2, memory_bytes=1 << 20))
