@@ -130,7 +130,10 @@ class _Writer:
 
     def _copy(self, file: LogFile) -> LogFile:
         path = self._copied.get(file.path)
-        if path is None:
+        if path is None and not Path(file.path).exists():
+            # Missing in the new data set, too, where nothing is ever put: a backtest says so.
+            path = f"logs/missing/{Path(file.path).name}"
+        elif path is None:
             path = self._copied[file.path] = self._place(Path(file.path).name)
             shutil.copy2(file.path, self.out / path)
         return replace(file, path=path)

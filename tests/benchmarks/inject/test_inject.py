@@ -53,6 +53,20 @@ def only(dataset: Dataset, name: str = "job 7") -> AttemptEntry:
     return next(one for one in dataset.attempts() if one.name == name)
 
 
+def test_a_log_that_is_missing_stays_missing(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    other = replace(healthy(tmp_path / "source", 8), files=(LogFile(path="gone.out"),))
+    write_dataset(
+        tmp_path / "source",
+        DatasetHeader(name="made up"),
+        [healthy(tmp_path / "source", 7, count=300), other],
+    )
+    made = injected(tmp_path / "source", tmp_path / "out", "hang")
+    [gone] = only(made, "job 8").files
+    assert not Path(gone.path).exists()
+    assert only(made).incidents
+
+
 @pytest.mark.parametrize("name", sorted(FAULTS))
 def test_what_is_put_in_is_found_by_a_backtest(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
