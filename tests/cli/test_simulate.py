@@ -109,6 +109,7 @@ def test_without_stored_results_relume_is_left_out_and_said_so(
         (("--inject", "hang", "--from", "none"), "found no --out"),
         (("--inject", "nothing"), "expected crash-workload"),
         (("--from", "none"), "found no --inject; expected a fault"),
+        (("--at", "0.5", "--factor", "3"), "--at, --factor; found no --inject"),
     ],
 )
 def test_what_cannot_be_simulated_says_why(arguments: tuple[object, ...], words: str) -> None:

@@ -124,6 +124,7 @@ FactorOption = Annotated[
     float,
     typer.Option("--factor", help="How many times longer slow steps take."),
 ]
+AT, FACTOR = 0.7, 2.0
 
 
 def simulate(
@@ -141,8 +142,8 @@ def simulate(
     source: FromOption = None,
     attempt: AttemptOption = None,
     node: NodeOption = None,
-    at: AtOption = 0.7,
-    factor: FactorOption = 2.0,
+    at: AtOption = AT,
+    factor: FactorOption = FACTOR,
     as_json: JsonOption = False,
 ) -> None:
     """Let a made-up cluster live under several operators, and print where its GPU time went.
@@ -163,10 +164,15 @@ def simulate(
         )
         _inject(injection, source, out)
         return
-    if source is not None or attempt is not None or node is not None:
-        raise InputError(
-            "--from, --attempt and --node", found="no --inject", expected="a fault to put there"
-        )
+    of_faults = {
+        "--from": source is not None,
+        "--attempt": attempt is not None,
+        "--node": node is not None,
+        "--at": at != AT,
+        "--factor": factor != FACTOR,
+    }
+    if given := [name for name, is_given in of_faults.items() if is_given]:
+        raise InputError(", ".join(given), found="no --inject", expected="a fault to put there")
     from relume.benchmarks.simulator.parameters import PUBLISHED, load
     from relume.benchmarks.simulator.simulate import (
         OPERATORS,
