@@ -76,13 +76,13 @@ def test_an_evaluation_that_prints_nothing_is_seen_to_compute() -> None:
     assert (plain, heard) == ({Level.SUSPICION, Level.ACTIONABLE}, {Level.SUSPICION})
 
 
-def test_a_hang_is_called_soon_after_it_is_suspected() -> None:
+def test_a_hang_of_a_job_that_nobody_knows_is_called_after_ninety_seconds() -> None:
     day = a_day(Pause.CHECKPOINT, 20.0)
     plain = watched(day, with_metrics=False, then_silent=1000.0)[-1]
     heard = watched(day, with_metrics=True, then_silent=1000.0)[-1]
     assert (plain.level, heard.level) == (Level.ACTIONABLE, Level.ACTIONABLE)
     assert heard.agreed == "node_metrics"
-    assert heard.gap_seconds < 45
+    assert 85 <= heard.gap_seconds < 105
     assert plain.gap_seconds > 300
 
 
