@@ -73,8 +73,8 @@ def run(data: Path | None, *, quick: bool = False) -> BenchResult:
             "cold": "attempts of which nothing is known beforehand; their larger patience is meant",
             "with_metrics": "as cold, with the metrics of two nodes, scraped every 15 s, which are "
             "made up; over is counted from 90 s and the suspicion, whichever comes later",
-            "signed": "as known, and another source agrees; of a job whose pauses are unknown "
-            "that is not enough before 90 s",
+            "signed": "as cold, and another source agrees; over is counted from 90 s, a suspicion "
+            "and the second signal, whichever comes last",
             "hung_at_once": f"before {LEARNED_SECONDS:g} s of steps; in no other with_metrics but "
             "recall: nothing is known of what is usual, so time alone decides",
             "known": "the other runs of the same system and benchmark came before",
@@ -110,7 +110,7 @@ def _with_metrics(found: Sequence[Found]) -> dict[str, Measure]:
     """Measures of hangs of measured nodes: apart from those that hung before much was measured."""
     known = [one for one in found if one.trained_seconds >= LEARNED_SECONDS]
     measures: dict[str, Measure] = {
-        "with_metrics_actionable_over_seconds_p95": quantile(map(_metered_over, known), 0.95),
+        "with_metrics_actionable_over_seconds_p95": quantile(map(_signed_over, known), 0.95),
         "with_metrics_recall": _recall(found),
         "with_metrics_called_hung_before": sum(one.early for one in found),
         "with_metrics_hangs": len(known),
@@ -128,13 +128,11 @@ def _acted_over(one: Found) -> float:
 
 
 def _signed_over(one: Found) -> float:
-    """Seconds after both are there: a suspicion, and the second signal."""
-    return _late(one.acted) - max(one.sign_seconds or 0.0, 30.0, 3.0 * one.gap_seconds)
+    """Seconds after all are there: 90 s, a suspicion, and the second signal.
 
-
-def _metered_over(one: Found) -> float:
-    """Seconds after 90 s and the suspicion: the metrics are there by then."""
-    return _late(one.acted) - max(90.0, 3.0 * one.gap_seconds)
+    Metrics, the second signal of `with_metrics`, are there before the others.
+    """
+    return _late(one.acted) - max(90.0, one.sign_seconds or 0.0, 3.0 * one.gap_seconds)
 
 
 def _late(seconds: float | None) -> float:

@@ -83,15 +83,11 @@ class Injections:
         ]
 
     def signed(self, cuts: int) -> list[Found]:
-        """Return what is said of the same as `known` where another source agrees."""
+        """Return what is said of hangs of which nothing is known, but another source agrees."""
         draws = Random(f"{SEED}/signs")
         return [
-            self._found(
-                replace(one, sign_seconds=draws.uniform(*SIGN_SECONDS)),
-                [self._before(other, one) for other in others],
-            )
-            for run, others in self._relatives()
-            for one in self._cut([run], cuts)
+            self._found(replace(one, sign_seconds=draws.uniform(*SIGN_SECONDS)))
+            for one in self._cut(self.runs, cuts)
         ]
 
     def with_metrics(self, cuts: int) -> list[Found]:
