@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
 FLIGHT: Final = "flight-recorder"
 STACKS: Final = "stacks"
 RAS: Final = "ras"
@@ -25,7 +27,8 @@ _PY_SPY_WORDS: Final = (b'"frames"', b'"thread_name"', b'"owns_gil"')
 _RAS_WORDS: Final = (b'"communicators"', b'"communicators_count"', b'"missing_ranks"')
 _WORDS_NEEDED: Final = 2
 _PICKLE: Final = re.compile(rb"\x80[\x02-\x05]|c[\w.]{1,80}\r?\n[\w.]{1,80}\r?\n")
-_JSON: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,100}[{\[]\s{0,100}[\"{}\[\]]")
+_JSON: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,100}(?:\[\s{0,100})?\{\s{0,100}[\"}]")
+"""An object, or a list of them. A log may begin with brackets, too: ``[[rank0]``, colours."""
 _RAS_TEXT: Final = re.compile(
     rb"^(?:Job summary|Communicators\.\.\.|Group +Comms +Nodes +Ranks|NCCL version .* compiled )",
     re.MULTILINE,
@@ -53,7 +56,7 @@ def dump_form(start: bytes) -> str | None:
     'stacks'
     >>> dump_form(b"step 1 loss 2.1\n")
     """
-    is_json = _JSON.match(start) is not None
+    is_json = _JSON.match(start) is not None and not _is_log(start)
     if _PICKLE.match(start):
         return FLIGHT if _has(_FLIGHT_WORDS, start) else PICKLE
     if is_json:
@@ -69,6 +72,18 @@ def dump_form(start: bytes) -> str | None:
 
 def _has(words: tuple[bytes, ...], start: bytes) -> bool:
     return sum(word in start for word in words) >= _WORDS_NEEDED
+
+
+def _is_log(start: bytes) -> bool:
+    """Whether each line is JSON of its own, as loggers and shippers write."""
+    line, _, more = start.partition(b"\n")
+    if not more.strip():
+        return False
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _is_faulthandler(start: bytes) -> bool:

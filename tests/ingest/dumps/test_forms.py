@@ -69,3 +69,27 @@ def test_ras() -> None:
 )
 def test_others_are_none(start: bytes) -> None:
     assert dump_form(start) is None
+
+
+QUOTED = 'dumped: "pg_config": {}, "collective_seq_id": 7, "time_created_ns": 1'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"[[rank3]: {QUOTED}",
+        f'["rank3"] {QUOTED}',
+        f"[[0;33m {QUOTED}",
+        json.dumps({"level": "error", "message": QUOTED}),
+        json.dumps([{"message": QUOTED}]),
+    ],
+)
+def test_a_log_of_such_lines_that_quotes_a_dump_stays_a_log(line: str) -> None:
+    assert dump_form(f"{line}\n{line}\nstep 3 loss 2.0\n".encode()) is None
+
+
+def test_a_dump_on_one_line_or_on_many_is_one() -> None:
+    for indent in (None, 1):
+        text = json.dumps(document([entry(1)]), indent=indent)
+        assert dump_form(text.encode()) == FLIGHT
+        assert dump_form(f"{text}\n".encode()) == FLIGHT
