@@ -33,6 +33,8 @@ _RAS_TEXT: Final = re.compile(
     rb"^(?:Job summary|Communicators\.\.\.|Group +Comms +Nodes +Ranks|NCCL version .* compiled )",
     re.MULTILINE,
 )
+_RAS_OPENING: Final = 10
+"""Lines in which the first heading stands."""
 _PY_SPY: Final = re.compile(rb"^Process \d{1,10}: .*\r?\nPython v\d", re.MULTILINE)
 _THREAD: Final = re.compile(rb"^(?:Current thread|Thread) 0x[0-9a-f]+ .*\(most recent call first\)")
 _STACK_LINE: Final = re.compile(
@@ -67,11 +69,19 @@ def dump_form(start: bytes) -> str | None:
         return STACKS if _has(_PY_SPY_WORDS, start) else None
     if _PY_SPY.match(start) or _is_faulthandler(start):
         return STACKS
-    return RAS if len(_RAS_TEXT.findall(start)) >= _WORDS_NEEDED else None
+    return RAS if _is_ras_text(start) else None
 
 
 def _has(words: tuple[bytes, ...], start: bytes) -> bool:
     return sum(word in start for word in words) >= _WORDS_NEEDED
+
+
+def _is_ras_text(start: bytes) -> bool:
+    """Whether it begins as what NCCL's RAS answers; a log may hold such answers further on."""
+    opening = b"\n".join(start.split(b"\n", _RAS_OPENING)[:_RAS_OPENING])
+    if _RAS_TEXT.search(opening) is None:
+        return False
+    return len(_RAS_TEXT.findall(start)) >= _WORDS_NEEDED
 
 
 def _is_log(start: bytes) -> bool:

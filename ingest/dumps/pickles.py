@@ -128,7 +128,8 @@ def is_plain(data: bytes) -> bool:
         code = data[end]
         if code in _STRINGS:
             width = _STRINGS[code]
-            position = end + 1 + width + int.from_bytes(data[end + 1 : end + 1 + width], "little")
+            said = int.from_bytes(data[end + 1 : end + 1 + width], "little")
+            position = min(end + 1 + width + said, len(data))  # it may say any length
             position, above = _end(_MAYBE_PUT, data, position), above[-1:] + "w"
         elif code in _GETS:
             position, above = end + 1 + _GETS[code], above[-1:] + "s"

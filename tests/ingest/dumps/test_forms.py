@@ -93,3 +93,10 @@ def test_a_dump_on_one_line_or_on_many_is_one() -> None:
         text = json.dumps(document([entry(1)]), indent=indent)
         assert dump_form(text.encode()) == FLIGHT
         assert dump_form(f"{text}\n".encode()) == FLIGHT
+
+
+def test_a_log_that_holds_answers_of_ras_stays_a_log() -> None:
+    answer = b"NCCL version 2.28.3 compiled with CUDA 12.9\nJob summary\n===========\n"
+    steps = b"".join(b"step %d loss 2.0\n" % number for number in range(20))
+    assert dump_form(answer) == RAS
+    assert dump_form(steps + 3 * answer) is None

@@ -148,3 +148,10 @@ def test_a_large_index_of_the_memo_takes_no_memory() -> None:
     data = b"\x80\x02]r\xff\xff\xff\xff."
     assert not is_plain(data)
     assert unpickle(data) == []
+
+
+def test_a_string_that_says_to_be_longer_than_anything_is_refused() -> None:
+    data = b"\x80\x02\x8d" + 7 * b"\x00" + b"\x80."
+    assert not is_plain(data)
+    with pytest.raises(BrokenPickleError):
+        unpickle(data)
