@@ -109,6 +109,14 @@ class Block:
             self._breaks = [found.end() for found in re.finditer(b"\n", self._raw)]
         return self._raw_offset + self._breaks[self._index - 1]
 
+    def count(self) -> int:
+        """Return how many physical lines end in it; what was passed over isn't counted again."""
+        return self._index + count_lines(self._marked, self._at, len(self._marked))
+
+    def last_start(self) -> int:
+        """Byte offset, in the uncompressed file, of what comes after the last end of a line."""
+        return self._raw_offset + self._raw.rfind(b"\n") + 1
+
     def _seek(self, offset: int) -> None:
         """Move to `offset`: its physical line within the block, and where that starts."""
         if offset < self._at:
@@ -194,6 +202,7 @@ class BlockAssembler:
         self._line = 0
         self._line_offset = 0
         self._in_long_line = False
+        self._uncounted: Block | None = None
 
     def feed(self, data: bytes | memoryview) -> list[Block]:
         """Take bytes; return the blocks that are complete."""
@@ -261,6 +270,7 @@ class BlockAssembler:
         return position
 
     def _emit(self, size: int, drop: int) -> Block:
+        self._count_lines()
         with memoryview(self._buffer) as held:
             raw = bytes(held[self._begin : self._begin + size])
         block = Block(
@@ -274,12 +284,16 @@ class BlockAssembler:
         if is_piece and not self._in_long_line and self._skipped is not None:
             self._skipped.add("long_line_split", file=self._file)
         self._in_long_line = is_piece
-        if lines := count_lines(raw, 0, drop):
-            self._line += lines
-            self._line_offset = self._offset + raw.rfind(b"\n", 0, drop) + 1
+        self._uncounted = None if is_piece else block  # no line ends in a piece
         self._offset += drop
         self._begin += drop
         return block
+
+    def _count_lines(self) -> None:
+        """Count the lines of the block before: by now most of them were passed over by a scan."""
+        if self._uncounted is not None and (lines := self._uncounted.count()):
+            self._line += lines
+            self._line_offset = self._uncounted.last_start()
 
 
 def blocks_of_lines(lines: Sequence[str], name: str) -> list[Block]:

@@ -205,3 +205,16 @@ def test_a_hostile_line_of_a_megabyte_takes_linear_time(piece: bytes) -> None:
     text_of(piece * (1_000_000 // len(piece)))
     # Some 20 ms; quadratic work would take hours.
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("asked", [(), (0,), (30, 7), (47,), (7, 30, 47, 3)])
+def test_numbers_go_on_whatever_was_asked_of_the_block_before(asked: tuple[int, ...]) -> None:
+    r"""Lines of 8 bytes, each drawn twice (\r), 6 of them a block."""
+    text = b"".join(b"%03d\r%03d\n" % (number, number) for number in range(60))
+    assembler = BlockAssembler("log", block_bytes=48)
+    for start in range(0, len(text), 5):
+        for block in assembler.feed(text[start : start + 5]):
+            first = int(block.data[:3])
+            for offset in asked:
+                assert block.line_at(offset) == int(block.data[offset - offset % 8 :][:3])
+            assert (block.first_line, block.byte_offset_at(0)) == (first, 8 * first)
