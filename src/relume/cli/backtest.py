@@ -153,7 +153,6 @@ def backtest(
         slurm_options=tuple(slurm_option or ()),
         out=out,
     )
-    asked.check()
     if ledger is not None:
         asked = asked.here("--ledger")
     recording = Recording(data, labels)
