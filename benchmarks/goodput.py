@@ -17,6 +17,7 @@ import polars as pl
 
 from relume import __version__
 from relume.benchmarks.corpora import alibaba_pods
+from relume.benchmarks.corpora.alibaba_pods import Pods
 from relume.benchmarks.corpora.registry import find
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.registry import data_folder
@@ -56,8 +57,8 @@ _BARS = {
 def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     """Put all GPU time of recorded and simulated runs into buckets; `quick` with few seeds."""
     data = data_folder(data, "goodput", "the folder that holds mlperf-…/, alibaba-gpu/ and so on")
-    measures, usage = measured(lambda: _measures(data, QUICK_SEEDS if quick else SEEDS))
-    pods = alibaba_pods.load(data)
+    pods, seeds = alibaba_pods.load(data), QUICK_SEEDS if quick else SEEDS
+    measures, usage = measured(lambda: _measures(data, pods, seeds))
     return BenchResult(
         id="goodput",
         version=__version__,
@@ -65,7 +66,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
         corpus={
             "name": f"{', '.join(REPLAYED)}, {pods.name}; {SPLICED} and simulated clusters apart",
             "hash": pods.hash,
-            "seeds": QUICK_SEEDS if quick else SEEDS,
+            "seeds": seeds,
         },
         measures=measures,
         bars=dict(_BARS),
@@ -75,7 +76,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     )
 
 
-def _measures(data: Path, seeds: int) -> dict[str, Measure]:
+def _measures(data: Path, pods: Pods, seeds: int) -> dict[str, Measure]:
     measures: dict[str, Measure] = {}
     judging = Judging(analyzer=Analyzer(), settings=WatchSettings())
     off: dict[str, list[tuple[float, float]]] = {"recorded": [], "simulated": []}
@@ -85,7 +86,7 @@ def _measures(data: Path, seeds: int) -> dict[str, Measure]:
             origin = "simulated" if name == SPLICED else "recorded"
             off[origin].append(deviation(worth.lives.frames()))
             measures |= _shown(f"{origin}_{name}", worth)
-    off["recorded"].append(_pods(data, measures))
+    off["recorded"].append(_pods(pods, measures))
     off["simulated"] += list(_simulated(seeds, measures))
     for origin, found in off.items():
         measures[f"{origin}_largest_deviation"] = max(share for share, _ in found)
@@ -143,9 +144,8 @@ def _shown(name: str, worth: Worth) -> dict[str, Measure]:
     return measures
 
 
-def _pods(data: Path, measures: dict[str, Measure]) -> tuple[float, float]:
+def _pods(pods: Pods, measures: dict[str, Measure]) -> tuple[float, float]:
     """Of these pods only the scheduler's times are known."""
-    pods = alibaba_pods.load(data)
     lives = lives_of(without_logs(pods.entries))
     spans = spans_of(*lives.frames())
     split = shares(spans)

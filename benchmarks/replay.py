@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from time import process_time
@@ -148,8 +148,7 @@ def dense_log(folder: Path, lines: int, *, words: str | None = None) -> Dataset:
 
 
 def _stamp(second: int) -> str:
-    moment = from_datetime(_START) // MICROSECONDS_PER_SECOND + second
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}.000000"
+    return f"{_START + timedelta(seconds=second):%Y-%m-%d %H:%M:%S}.000000"
 
 
 def measured_unit(folder: Path, samples: int) -> Unit:

@@ -182,8 +182,7 @@ def _metrics(one: Play, begin: int) -> Iterator[tuple[int, Landing]]:
     exporters = Exporters(Traits.drawn(draws), doing, draws, start)
     for _, samples in exporters.scrapes(first + draws.uniform(0.0, SCRAPE_SECONDS), one.end - 1):
         for sample in samples:
-            time = -(-(sample.event_time or 0) // MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND
-            yield time, sample
+            yield _whole(sample.event_time or 0), sample
 
 
 def _without_metrics(one: Play, name: str, begin: int) -> Iterator[tuple[int, Landing]]:
@@ -205,9 +204,14 @@ def _without_metrics(one: Play, name: str, begin: int) -> Iterator[tuple[int, La
 def _signs(onset: int, end: int, after: float) -> Iterator[tuple[int, Landing]]:
     time = onset + int(after * MICROSECONDS_PER_SECOND)
     while time < end:
-        whole = -(-time // MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND
+        whole = _whole(time)
         yield whole, Sample(source=_SIGN, metric=_SIGN, value=1.0, event_time=whole)
         time += SCRAPE_SECONDS * MICROSECONDS_PER_SECOND
+
+
+def _whole(time: int) -> int:
+    """The first whole second at or after a time: a service looks once a second."""
+    return -(-time // MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND
 
 
 def _sign(one: Play, begin: int, sample: Sample) -> Sign:

@@ -13,7 +13,7 @@ from relume.benchmarks.episodes.staging import RANKS_A_NODE, Told, make_stage, t
 from relume.benchmarks.inject.faults import Injection
 from relume.benchmarks.inject.sources import Speakers, speakers
 from relume.benchmarks.inject.timeline import RecordedFile, Span
-from relume.clock import MICROSECONDS_PER_SECOND, from_seconds
+from relume.clock import from_seconds
 from relume.dataset import AttemptEntry, DatasetHeader, Incident
 from relume.errors import InputError
 from relume.identity import AttemptId
@@ -86,9 +86,9 @@ def break_attempt(
     elif fault.tells:
         _tell(broken, main, second, injection, node, who.rank + 1, rng)
     elif fault.cuts_pipe:
-        broken.entry = replace(broken.entry, end=entry.end or _micros(span.last))
+        broken.entry = replace(broken.entry, end=entry.end or from_seconds(span.last))
     else:
-        end = _micros(second) + from_seconds(injection.silent_seconds)
+        end = from_seconds(second) + from_seconds(injection.silent_seconds)
         broken.entry = replace(broken.entry, end=end, state="CANCELLED", exit_code=0, signal=15)
     _label(broken, second, injection, node)
     return broken
@@ -135,7 +135,7 @@ def _identity(entry: AttemptEntry, span: Span) -> str:
     found = AttemptId.parse(entry.attempt)
     if found.job_key.first_submit_time or entry.start is not None:
         return entry.attempt
-    key = replace(found.job_key, first_submit_time=_micros(span.first))
+    key = replace(found.job_key, first_submit_time=from_seconds(span.first))
     return str(replace(found, job_key=key))
 
 
@@ -144,7 +144,7 @@ def _slow(
 ) -> None:
     for one in files:
         broken.logs[one.file.path] = partial(one.slowed, second, injection.factor)
-    end, at = broken.entry.end or _micros(span.last + 1), _micros(second)
+    end, at = broken.entry.end or from_seconds(span.last + 1), from_seconds(second)
     later = at + round((end - at) * injection.factor)
     broken.entry = replace(broken.entry, end=later)
 
@@ -183,7 +183,7 @@ def _ended(entry: AttemptEntry, second: int, told: Told) -> AttemptEntry:
     code, _, signal = told.truth.exit_code.partition(":")
     return replace(
         entry,
-        end=_micros(second + 1) + from_seconds(told.seconds + _AFTER_SECONDS),
+        end=from_seconds(second + 1) + from_seconds(told.seconds + _AFTER_SECONDS),
         state=told.truth.state,
         exit_code=int(code),
         signal=int(signal or 0),
@@ -200,14 +200,10 @@ def _label(broken: Broken, second: int, injection: Injection, node: str | None) 
         kind=fault.kind,
         domain=fault.domain,
         culprit_nodes=() if node is None else (node,),
-        onset=_micros(second),
-        visible=_micros(second),
+        onset=from_seconds(second),
+        visible=from_seconds(second),
         end=entry.end,
         severity=f"{injection.factor:g}" if fault.kind is Kind.STRAGGLER else None,
         label_source=LABEL_SOURCE,
     )
     broken.entry = replace(entry, incidents=(incident,))
-
-
-def _micros(second: int) -> int:
-    return second * MICROSECONDS_PER_SECOND

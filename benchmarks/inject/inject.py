@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -90,6 +91,7 @@ class _Writer:
 
     out: Path
     _copied: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def write(
         self,
@@ -165,10 +167,7 @@ class _Writer:
 
     def _place(self, name: str) -> str:
         """Return a path that nothing has yet."""
-        number = len(list((self.out / "logs").iterdir()))
-        path = f"logs/{number:04d}-{name}"
-        (self.out / path).touch()
-        return path
+        return f"logs/{next(self._numbers):04d}-{name}"
 
 
 def _write_cut(path: Path, chunks: Iterable[bytes]) -> None:

@@ -16,6 +16,7 @@ from relume.ingest.accounting.row import AccountingRow
 from relume.ingest.attempts import JOB, KERNEL, SACCT, AttemptInput, find_attempts
 from relume.ingest.datasets import is_dataset, read_dataset
 from relume.ingest.filenames import writer_of
+from relume.ingest.importing.events import text_lines
 from relume.ingest.loglines import LineParser
 from relume.ingest.opening import read_blocks
 from relume.ingest.skips import SkipCounts
@@ -102,5 +103,5 @@ def _as_entry(found: AttemptInput) -> AttemptEntry:
 def _rows(found: AttemptInput) -> Iterator[AccountingRow]:
     for file in found.files:
         if file.form == SACCT:
-            lines = Path(file.path).read_text("utf-8", "replace").splitlines()
-            yield from read_rows(lines, SkipCounts())
+            skipped = SkipCounts()
+            yield from read_rows(text_lines(Path(file.path), skipped), skipped)

@@ -10,7 +10,6 @@ minute only.
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import tempfile
 import time
@@ -180,14 +179,9 @@ def _killer(engine: Dask, killed: Killed) -> Callable[[int, int], None]:
 
 def _cpu_seconds(engine: Dask) -> float:
     """Return the CPU time of all workers and of their nannies since they were started."""
-    workers: dict[str, float] = engine.client.run(_own_cpu_seconds)
-    nannies: dict[str, float] = engine.client.run(_own_cpu_seconds, nanny=True)
+    workers: dict[str, float] = engine.client.run(time.process_time)
+    nannies: dict[str, float] = engine.client.run(time.process_time, nanny=True)
     return sum((*workers.values(), *nannies.values()))
-
-
-def _own_cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager

@@ -26,7 +26,6 @@ from relume.features.goodput.formulas import restart_pays
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-GPUS_PER_NODE = 8
 _DRAWS = 64
 """Draws for each fault; a run that fails more often by the same one takes them again."""
 
@@ -316,17 +315,6 @@ class Cluster:
     # --- what is recorded, and drawn -----------------------------------------------------------
 
     def _record(self, run: Run, now: float, how: Ended) -> None:
-        name = run.attempt_name
-        gpus = GPUS_PER_NODE * run.plan.nodes
-        times = (run.eligible, run.started, now)
-        failed = run.is_failing if how is Ended.RUNNING else how is not Ended.DONE
-        self.recording.attempts.append((run.plan.name, name, gpus, *times, failed))
-        self._note_stay(run, now, how)
-        if run.since > run.first:
-            self.recording.steps.append((name, run.first, run.saved))
-            self.recording.steps.append((name, run.since, run.work))
-
-    def _note_stay(self, run: Run, now: float, how: Ended) -> None:
         if run.nodes is None:
             return
         stay = Stay(
@@ -344,6 +332,9 @@ class Cluster:
             paces=tuple(run.paces),
         )
         self.recording.stays.append(stay)
+        if run.since > run.first:
+            self.recording.steps.append((stay.attempt_name, run.first, run.saved))
+            self.recording.steps.append((stay.attempt_name, run.since, run.work))
 
     def _repair(self, fault: int) -> float:
         return float(self.faults.repair[fault])

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from relume.benchmarks.simulator.runs import Failure, Pace
+from relume.benchmarks.simulator.runs import Failure, Pace, name_of
 from relume.features.goodput.buckets import ATTEMPTS, INCIDENTS, SECOND, STEPS, spans_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+GPUS_PER_NODE = 8
 
 
 class Ended(StrEnum):
@@ -63,6 +65,18 @@ class Stay:
     paces: tuple[Pace, ...]
 
     @property
+    def attempt_name(self) -> str:
+        """Name of the attempt, as its run has it."""
+        return name_of(self.run, self.number)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended before its run was done, or stood still by a fault at the very end."""
+        if self.ended is Ended.RUNNING:
+            return self.failure is not None
+        return self.ended is not Ended.DONE
+
+    @property
     def stands_at(self) -> float:
         """When its work ended: by a failure, or by its end."""
         return self.end if self.failure is None else min(self.failure.at, self.end)
@@ -79,15 +93,30 @@ class Stay:
 class Recording:
     """Attempts, their steps and incidents; times are seconds, a step is a second of work.
 
-    `stays` tells the same attempts with all that telemetry of them shows, and `idle` the faults of
-    nodes on which nobody ran.
+    `stays` are the attempts with all that telemetry of them shows, and `idle` the faults of nodes
+    on which nobody ran.
     """
 
-    attempts: list[tuple[str, str, int, float, float, float, bool]] = field(default_factory=list)
     steps: list[tuple[str, float, float]] = field(default_factory=list)
     incidents: list[tuple[str, float, float]] = field(default_factory=list)
     stays: list[Stay] = field(default_factory=list)
     idle: list[Failure] = field(default_factory=list)
+
+    @property
+    def attempts(self) -> list[tuple[str, str, int, float, float, float, bool]]:
+        """Run, name, GPUs, times (eligible, started, end), and whether it failed, of each."""
+        return [
+            (
+                stay.run,
+                stay.attempt_name,
+                GPUS_PER_NODE * len(stay.nodes),
+                stay.eligible,
+                stay.started,
+                stay.end,
+                stay.failed,
+            )
+            for stay in self.stays
+        ]
 
     def spans(self) -> pl.DataFrame:
         """Cut the wall clock of every run into spans of one bucket each; see `spans_of`."""

@@ -103,7 +103,7 @@ class Run:
     @property
     def attempt_name(self) -> str:
         """Name of its attempt."""
-        return f"{self.plan.name}.{self.attempt}"
+        return name_of(self.plan.name, self.attempt)
 
     def start(self, nodes: NDArray[np.int64], now: float, restart_seconds: float) -> None:
         """Begin an attempt; work goes on after `restart_seconds`."""
@@ -141,3 +141,12 @@ class Run:
         self.saved += whole * checkpoint_seconds
         nodes, self.nodes, self.failure = self.nodes, None, None
         return nodes
+
+
+def name_of(run: str, attempt: int) -> str:
+    """Return the name of an attempt.
+
+    >>> name_of("run", 2)
+    'run.2'
+    """
+    return f"{run}.{attempt}"

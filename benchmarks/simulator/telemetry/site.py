@@ -10,7 +10,7 @@ from random import Random
 from relume.benchmarks.demo.frameworks import FRAMEWORKS
 from relume.benchmarks.demo.world import World
 from relume.benchmarks.simulator.recording import Stay
-from relume.clock import MICROSECONDS_PER_SECOND, from_datetime
+from relume.clock import from_datetime
 from relume.identity import AttemptId, JobKey
 
 CLUSTER = "simulated"
@@ -35,7 +35,7 @@ def micros(seconds: float) -> int:
 
 def slurm_micros(seconds: float) -> int:
     """Return a time as the scheduler has it: in whole seconds, the next one."""
-    return micros(math.ceil(seconds)) // MICROSECONDS_PER_SECOND * MICROSECONDS_PER_SECOND
+    return micros(math.ceil(seconds))
 
 
 def node_name(number: int) -> str:

@@ -128,7 +128,7 @@ class _Writer:
     def _entry(
         self, job: Job, stay: Stay, before: Stay | None, *, comes_again: bool
     ) -> AttemptEntry:
-        noticed = self.living.noticed.get(f"{stay.run}.{stay.number}", stay.end)
+        noticed = self.living.noticed.get(stay.attempt_name, stay.end)
         told = self.truth.told(job, stay, noticed)
         if told is not None:
             self.nodes.add(told, told_from(stay), self.living.setting.days * DAY)

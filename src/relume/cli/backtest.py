@@ -25,7 +25,7 @@ from relume.cli.engines import (
     engine_of,
 )
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
-from relume.cli.output import say, table_console, write_text
+from relume.cli.output import say, table_console, write_file
 from relume.errors import InputError
 from relume.printing import printable
 
@@ -153,7 +153,6 @@ def backtest(
         slurm_options=tuple(slurm_option or ()),
         out=out,
     )
-    asked.check()
     if ledger is not None:
         asked = asked.here("--ledger")
     recording = Recording(data, labels)
@@ -246,7 +245,7 @@ def _presets(
 def _write_page(path: Path, document: dict[str, Any], results: Results) -> None:
     from relume.serve.reports.page import page
 
-    write_text(path, page(document, results.read()))
+    write_file(path, page(document, results.read()))
     say(f"the page is {path}")
 
 

@@ -86,7 +86,13 @@ SlurmExtraOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was asked for on the command line; `out` is where results are kept."""
+    """What was asked for on the command line; `out` is where results are kept.
+
+    Raises
+    ------
+    InputError
+        For options that don't go together.
+    """
 
     engine: EngineName
     workers: int | None
@@ -97,14 +103,8 @@ class Asked:
     slurm_options: tuple[str, ...]
     out: Path | None
 
-    def check(self) -> None:
-        """See that the options go together.
-
-        Raises
-        ------
-        InputError
-            Where they don't.
-        """
+    def __post_init__(self) -> None:
+        """Refuse options that don't go together."""
         from relume.errors import InputError
 
         is_dask = self.engine is EngineName.DASK
@@ -163,9 +163,8 @@ def engine_of(asked: Asked) -> Iterator[Engine]:
     Raises
     ------
     RelumeError
-        For options that don't go together, and for a cluster that can't be had.
+        For a cluster that can't be had.
     """
-    asked.check()
     memory = None if asked.memory_gib is None else int(asked.memory_gib * GIB)
     if asked.scheduler is not None:
         from relume.serve.backtest.engines.dasked import dask_at

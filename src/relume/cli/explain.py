@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path
-from relume.cli.output import print_json, say, table_console, write_text
+from relume.cli.output import print_json, say, table_console, write_file
 
 if TYPE_CHECKING:
     from relume.serve.explain.explain import Explained
@@ -103,5 +103,5 @@ def _log(job: str) -> Path:
 def _draw(one: Explained, path: Path) -> None:
     from relume.serve.explain.plot import svg
 
-    write_text(path, svg(one))
+    write_file(path, svg(one))
     say(f"the picture is in {path}")

@@ -43,7 +43,7 @@ def print_json(document: Mapping[str, object]) -> None:
     typer.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2))
 
 
-def write_text(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     """Write a file that somebody named, into what is there: it may be a device, or a link.
 
     Raises

@@ -165,6 +165,17 @@ def test_the_folder_of_one_attempt_is_enough(tmp_path: Path) -> None:
     assert (entry.nodes, label.culprit_nodes) == (("gpu-a01",), ("gpu-a01",))
 
 
+def test_compressed_accounting_beside_a_log_tells_its_nodes(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    logged(folder, "slurm-7.out", steps(200))
+    rows = "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|gpu-c[1-2]\n"
+    (folder / "sacct.txt.gz").write_bytes(gzip.compress(rows.encode()))
+    [entry] = inject(folder, tmp_path / "out", Injection(fault=find("hang"))).attempts()
+    assert entry.nodes == ("gpu-c1", "gpu-c2")
+    assert entry.attempt.startswith("injected/7@")
+
+
 def test_clocks_without_a_zone_are_those_of_the_data_set(tmp_path: Path) -> None:
     header = DatasetHeader(name="here", timezone="Europe/Berlin")
     write_dataset(tmp_path / "source", header, [])
