@@ -89,7 +89,7 @@ class Parsers:
         """Return the parser of the lines of `batch`."""
         read = batch.observed_at
         day = None if read is None else to_iso(read)[:10]
-        key = (batch.block.file, batch.stream, batch.attempt, day)
+        key = (batch.block.file, batch.stream, batch.attempt, batch.node, day)
         if key not in self._parsers:
             if len(self._parsers) >= MAX_PARSERS:
                 del self._parsers[next(iter(self._parsers))]
@@ -99,6 +99,7 @@ class Parsers:
                 attempt=batch.attempt,
                 zone=self._zone,
                 modified=None if read is None else read / MICROSECONDS_PER_SECOND,
+                node=batch.node,
             )
         return self._parsers[key]
 

@@ -13,6 +13,7 @@ from relume.serve.api.happened import happened_routes
 from relume.serve.api.metrics import ApiMetrics, CountRequests
 from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
 from relume.serve.api.problems import answer_with_problems
+from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
 from relume.serve.api.tokens import Tokens
 from relume.serve.ledger import Ledger
@@ -27,6 +28,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     on_scheduler: OnScheduler,
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
+    door: Door | None = None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -46,6 +48,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         What adds to an attempt what only the runner knows.
     registry
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
+    door
+        What takes in what is pushed; without one nothing can be.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
     app = FastAPI(
@@ -61,6 +65,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
+    if door is not None:
+        app.include_router(push_routes(door))
     app.add_middleware(Gate, tokens=tokens)
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app

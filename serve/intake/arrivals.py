@@ -120,6 +120,7 @@ class Arrivals:
         if refusal is not None:
             outcome.refuse(refusal)
             return
+        event = self._placed(event)
         if not self._seen.is_new(event, now):
             outcome.duplicates += 1
             return
@@ -129,6 +130,17 @@ class Arrivals:
             before = records.get(event.attempt) or self._record(event.attempt)
             records[event.attempt] = record_of(event, before)
         yield event
+
+    def _placed(self, event: Event) -> Event:
+        """Give an event the cluster that it doesn't name; who names the first one decides it."""
+        named, cluster = getattr(event, "attempt", None), event.cluster
+        if cluster == LOCAL and named is not None:
+            cluster = AttemptId.parse(named).job_key.cluster
+        if not self.cluster and isinstance(event, SchedulerEvent):
+            self.use(cluster)
+        if cluster == LOCAL and self.cluster:
+            cluster = self.cluster
+        return event if cluster == event.cluster else replace(event, cluster=cluster)
 
     def _lines(self, body: Body, now: int, outcome: Outcome) -> Iterator[Landing]:
         logs: dict[tuple[str | None, ...], list[LogLine]] = {}
@@ -181,7 +193,9 @@ class Arrivals:
             outcome.refuse(str(error), len(stream.texts))
             return
         if named.cluster is not None and self.cluster and named.cluster != self.cluster:
-            words = f"lines of cluster {named.cluster[:80]!r}; this service watches {self.cluster!r}"
+            words = (
+                f"lines of cluster {named.cluster[:80]!r}; this service watches {self.cluster!r}"
+            )
             outcome.refuse(words, len(stream.texts))
             return
         lines, times = lines_of(stream.texts, stream.times)

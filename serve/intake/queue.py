@@ -34,6 +34,7 @@ class Ticket:
     def put(self, body: Body) -> Future[Outcome]:
         """Hand in what was decoded; the answer is there when the future is done."""
         self.body = body
+        self.future.set_running_or_notify_cancel()  # nobody who gives up may take it back
         self._queue.put(self)
         return self.future
 

@@ -6,16 +6,19 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Event
 from relume.ingest.lake import LineBatch, SampleBatch
 from relume.ingest.lake.batches import logical_lines
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WINDOW_SECONDS = 600.0
 """How long what landed is remembered: longer than senders try again."""
@@ -59,7 +62,9 @@ class Seen:
         if not before or 0 <= max(one.newest for one in before) < min(keys, default=0):
             return np.zeros(len(lines), bool)
         known = np.concatenate([one.marks for one in before])
-        return np.isin(_marks(lines, keys), known) & (np.array(keys) != NO_KEY)
+        again: NDArray[np.bool_] = np.isin(_marks(lines, keys), known)
+        again &= np.array(keys) != NO_KEY
+        return again
 
     def note(self, stream: str, lines: Sequence[bytes], keys: Sequence[int], now: int) -> None:
         """Remember lines that land."""

@@ -151,9 +151,7 @@ class Intervals:
         yield from reversed(found)
 
 
-def shares(
-    owners: Iterable[str | None], count: int
-) -> Iterator[tuple[str | None, int, int]]:
+def shares(owners: Iterable[str | None], count: int) -> Iterator[tuple[str | None, int, int]]:
     """Yield runs of entries of one owner: the owner, the first, and the one after the last.
 
     >>> list(shares(["a", "a", None], 3))
@@ -178,9 +176,7 @@ def owners_of(
     found = {intervals.owner(cluster, named.job_id, time) for time in whole}
     if len(found) == 1:
         return [found.pop()] * len(times)
-    return [
-        intervals.owner(cluster, named.job_id, now if time is None else time) for time in times
-    ]
+    return [intervals.owner(cluster, named.job_id, now if time is None else time) for time in times]
 
 
 def _first(plain: Mapping[str, str], names: Iterable[str]) -> str | None:
