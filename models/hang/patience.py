@@ -94,9 +94,11 @@ def governing(
     if is_agreed:
         basis = thresholds(known, family, settings, 0).basis
         return None if basis in PAUSES_KNOWN else ACTIONABLE_SETTING
-    probes = {ACTIONABLE_SETTING: "actionable_seconds", BUDGET_SETTING: "unknown_seconds"}
-    for name, field in probes.items():
-        probed = replace(settings, **{field: _LONG})
+    probes = (
+        (ACTIONABLE_SETTING, replace(settings, actionable_seconds=_LONG)),
+        (BUDGET_SETTING, replace(settings, unknown_seconds=_LONG)),
+    )
+    for name, probed in probes:
         if thresholds(known, family, probed, 0).actionable_seconds == _LONG:
             return name
     return None

@@ -12,7 +12,7 @@ from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
 from relume.reasons import Reason, ReasonCode
 from relume.serve.progress import Progress
-from relume.verdict import Kind, Locator, Measured, Retry, Verdict
+from relume.verdict import Kind, Locator, Measurement, Retry, Verdict
 
 if TYPE_CHECKING:
     from relume.models.straggler.book import RankBook
@@ -134,7 +134,7 @@ class Pace:
             exclude_nodes=(),
             missing_evidence=(*verdict.missing_evidence, *missing),
             reasons=(*verdict.reasons, *(_reason(words) for words in (slow.reason, *answer.why))),
-            measured=Measured(
+            measured=Measurement(
                 SLOW_RATIO,
                 slow.ratio,
                 1.0 + self._settings.effect,

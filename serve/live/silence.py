@@ -15,7 +15,7 @@ from relume.models.policy.rules import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
 from relume.reasons import Reason, ReasonCode
 from relume.serve.live.measured import Measured
 from relume.serve.progress import Progress
-from relume.verdict import Domain, Kind, Measured, Retry, Verdict
+from relume.verdict import Domain, Kind, Measurement, Retry, Verdict
 
 NO_PROGRESS, NO_FIRST_STEP = "no_progress", "no_first_step"
 """Causes: a job that stands still, and one that never got going."""
@@ -159,8 +159,8 @@ class Silence:
         )
 
 
-def _measured(found: HangDetection) -> Measured:
-    return Measured(
+def _measured(found: HangDetection) -> Measurement:
+    return Measurement(
         SILENCE_SECONDS, found.gap_seconds, found.threshold_seconds, found.since, found.setting
     )
 

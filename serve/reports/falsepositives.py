@@ -15,7 +15,7 @@ from relume.models.hang.patience import ACTIONABLE_SETTING, BUDGET_SETTING
 from relume.models.hang.settings import budget_for
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import AttemptRecord, Milestone, MilestoneRecord, Standing
-from relume.serve.live.pace import SLOW_RATIO
+from relume.serve.live.pace import EFFECT_SETTING, SLOW_RATIO
 from relume.serve.reports.alarms import Alarm, alarms_of
 from relume.settings import SECTIONS
 
@@ -114,12 +114,16 @@ def avoiding(alarm: Alarm) -> Avoiding:
     seen = _seen(alarm)
     if seen is None:
         return _unknown("nobody saw how long the silence would have been")
-    if measured.name == SLOW_RATIO:
+    return _of_setting(measured.setting, seen)
+
+
+def _of_setting(setting: str, seen: float) -> Avoiding:
+    if setting == EFFECT_SETTING:
         effect = math.ceil(round((seen - 1.0) * 100, 6)) / 100
-        return _within(measured.setting, effect, f"its steps took {seen:.2f} times as long")
+        return _within(setting, effect, f"its steps took {seen:.2f} times as long")
     words = f"the silence was {seen:.0f} s long"
-    if measured.setting == ACTIONABLE_SETTING:
-        return _within(ACTIONABLE_SETTING, float(math.ceil(seen)), words)
+    if setting == ACTIONABLE_SETTING:
+        return _within(setting, float(math.ceil(seen)), words)
     budget = budget_for(seen)
     if budget is None:
         return _unknown(f"{words}: no budget waits so long")

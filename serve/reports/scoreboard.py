@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from relume.advice import Advice, Mode, Operation
 from relume.identity import AttemptId
@@ -201,9 +202,7 @@ class _Runs:
         for tries in runs.values():
             tries.sort(key=lambda one: AttemptId.parse(one.attempt).age)
             self._at |= {one.attempt: one for one in tries}
-            self._next |= {
-                one.attempt: after for one, after in zip(tries, tries[1:], strict=False)
-            }
+            self._next |= {one.attempt: after for one, after in pairwise(tries)}
 
     def futile(self, advice: Advice) -> bool | None:
         """Whether the next try failed alike and got no further; null while it isn't over."""

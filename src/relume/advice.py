@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from relume.errors import InputError
-from relume.verdict import Domain, Evidence, Kind, Measured
+from relume.verdict import Domain, Evidence, Kind, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,7 +183,7 @@ class Advice:
     expires_at: int
     supersedes: str | None = None
     reconciliation: Reconciliation = Reconciliation()
-    measured: Measured | None = None
+    measured: Measurement | None = None
 
     @property
     def subject(self) -> str:

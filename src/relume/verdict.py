@@ -111,7 +111,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """What a detector measured that made it speak, against what it allows.
 
     Attributes
@@ -214,7 +214,7 @@ class Verdict:
     raised_in: str | None = None
     unrecognised: tuple[Unrecognised, ...] = ()
     stuck: Stuck | None = None
-    measured: Measured | None = None
+    measured: Measurement | None = None
 
     @property
     def why(self) -> tuple[str, ...]:

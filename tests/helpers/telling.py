@@ -8,7 +8,7 @@ from advising import CREATED, make_advice, make_attempt
 from relume.advice import Advice, Mode
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import LabelRecord, Ledger, OutcomeRecord
-from relume.verdict import Domain, Kind, Measured
+from relume.verdict import Domain, Kind, Measurement
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -21,10 +21,13 @@ def name(number: int, count: int = 0) -> str:
     return f"lab/{number}@1767323045.{count}"
 
 
-def silence(seconds: float = 100.0, limit: float = 90.0, **changes: Any) -> Measured:
+def silence(seconds: float = 100.0, limit: float = 90.0, **changes: Any) -> Measurement:
     """What was measured of a silence that ended a while before `CREATED`."""
-    fields = {"since": CREATED - int(seconds * SECOND), "setting": "hang.actionable_seconds"}
-    return Measured("silence_seconds", seconds, limit, **(fields | changes))
+    fields: dict[str, Any] = {
+        "since": CREATED - int(seconds * SECOND),
+        "setting": "hang.actionable_seconds",
+    }
+    return Measurement("silence_seconds", seconds, limit, **(fields | changes))
 
 
 def alarm(ledger: Ledger, number: int = 1, **changes: Any) -> Advice:

@@ -50,4 +50,4 @@ def test_a_span_in_another_form_is_refused(service: Service, report: str, query:
 
 
 def test_a_span_longer_than_the_world_is_no_error(service: Service) -> None:
-    assert get(service, "/v1/reports/scoreboard?since=999999999w")["rules"] == []
+    assert get(service, "/v1/reports/scoreboard?since=999999w")["rules"] == []

@@ -14,7 +14,7 @@ from relume.models.hang.settings import HangSettings
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import Ledger, Milestone, sqlite_url
 from relume.serve.reports.falsepositives import FalsePositive, false_positives
-from relume.verdict import Kind, Measured
+from relume.verdict import Kind, Measurement
 from telling import HOUR, alarm, became, name, ran, say, silence
 
 HOLDER = "test"
@@ -36,7 +36,7 @@ def only(ledger: Ledger, gpus_per_node: int | None = 8) -> FalsePositive:
     return found
 
 
-def wrong(ledger: Ledger, seconds: float | None, measured: Measured) -> FalsePositive:
+def wrong(ledger: Ledger, seconds: float | None, measured: Measurement) -> FalsePositive:
     became(ledger, alarm(ledger, measured=measured), Label.FALSE, seconds)
     return only(ledger)
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_computed_is_unknown(
 
 
 def test_slow_steps_are_usual_at_a_larger_effect(ledger: Ledger) -> None:
-    slow = Measured("slow_ratio", 1.31, 1.05, CREATED, "straggler.effect_ratio")
+    slow = Measurement("slow_ratio", 1.31, 1.05, CREATED, "straggler.effect_ratio")
     advice = alarm(ledger, kind=Kind.STRAGGLER, operation=Operation.OBSERVE, measured=slow)
     say(ledger, advice, right=False)
     found = only(ledger)
