@@ -181,6 +181,8 @@ PATHS = {
     "/v1/incidents": {"get"},
     "/v1/incidents/{incident_id}": {"get"},
     "/v1/audit": {"get"},
+    "/v1/reports/false-positives": {"get"},
+    "/v1/reports/scoreboard": {"get"},
     "/v1/controllers/{cluster}": {"put"},
     "/v1/scheduler": {"post"},
     "/v1/milestones": {"post"},
