@@ -13,7 +13,7 @@ from relume.benchmarks.machine import describe, peak_rss_bytes
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.models.baselines.baselines import Baselines, warm_up
 from relume.models.baselines.samples import Samples
-from relume.models.baselines.series import NEVER, SERIES
+from relume.models.baselines.series import NEVER, SERIES_BYTES
 
 SIZES = (10_000, 100_000, 1_000_000)
 POINTS = 1_000_000
@@ -36,7 +36,7 @@ def run(_data: None) -> BenchResult:
     wall, cpu = time.perf_counter(), time.process_time()
     warm_up()
     rng = np.random.default_rng(6)
-    measures: dict[str, Measure] = {"bytes_per_series": SERIES.itemsize}
+    measures: dict[str, Measure] = {"bytes_per_series": SERIES_BYTES}
     ratios = []
     for size in SIZES:
         for is_random in (False, True):
@@ -86,7 +86,7 @@ def _rate(baselines: Baselines, samples: Samples) -> float:
 
 def _silence_ms(baselines: Baselines) -> float:
     """Milliseconds to look through all series, a thousandth of which fell silent."""
-    seen = baselines.series["last_seen"]
+    seen = baselines.last_seen
     seen = seen[seen != NEVER]
     now = int(seen.max())
     longest = now - int(np.quantile(seen, 0.001))

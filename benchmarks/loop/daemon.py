@@ -42,6 +42,11 @@ class Daemon:
         self._environment = dict(os.environ if environment is None else environment)
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The process, null before it was started."""
+        return None if self._process is None else self._process.pid
+
     def start(self) -> None:
         """Start it, and don't wait until it is of use."""
         with self.log.open("ab") as log:

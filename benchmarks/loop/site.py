@@ -25,13 +25,13 @@ from relume.benchmarks.loop import asked
 from relume.benchmarks.loop.asked import Asked
 from relume.benchmarks.loop.daemon import Daemon
 from relume.benchmarks.loop.training import Trainer
+from relume.benchmarks.serving.settings import configuration
 from relume.benchmarks.slurm.lab import SlurmLab
 from relume.benchmarks.slurm.ports import HOST, PortBlock
 from relume.benchmarks.slurm.settings import LabSettings
 from relume.controller.install import NAME as HELPER
 from relume.controller.reader import SlurmReader
 from relume.errors import InputError, UnreachableError
-from relume.settings import to_toml
 
 CLUSTER = "lab"
 PARTITION = "main"
@@ -206,11 +206,7 @@ class Site:
                 "max_restarts_per_day": 100,
             },
         }
-        lines: list[str] = []
-        for section, values in sections.items():
-            lines += [f"[{section}]", *(f"{key} = {to_toml(one)}" for key, one in values.items())]
-        text = "\n".join(lines) + "\n"
-        self.configuration.write_text(text, encoding="utf-8")
+        self.configuration.write_text(configuration(sections), encoding="utf-8")
 
     def _install_helper(self, helper: Path) -> None:
         command = self._command("control", "install-epilog", "--to", str(helper))

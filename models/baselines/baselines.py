@@ -11,17 +11,24 @@ from relume.errors import InputError
 from relume.models.baselines import kernels
 from relume.models.baselines.packing import packed, unpacked
 from relume.models.baselines.samples import Alarms, Samples
-from relume.models.baselines.series import SERIES, BaselineSettings, grown, new_series
+from relume.models.baselines.series import (
+    SERIES,
+    BaselineSettings,
+    Kept,
+    grown,
+    new_series,
+    seen_grown,
+)
 from relume.models.baselines.watermark import Watermark
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from relume.models.baselines.series import Ids, Series
+    from relume.models.baselines.series import Ids, Series, Times
 
 MAX_SERIES = 1 << 24
 """Series of one `Baselines`: a gibibyte."""
-_SAVED = ("series", "counts", "position", "settings", "ids", "times", "values")
+_SAVED = ("series", "seen", "counts", "position", "settings", "ids", "times", "values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class Baselines:
         self.settings = settings or BaselineSettings()
         self._watermark = Watermark(lateness)
         self._series = new_series(0)
+        self._seen = np.empty(0, np.int64)
         self._counts = np.zeros(4, np.int64)
 
     def __len__(self) -> int:
@@ -78,6 +86,11 @@ class Baselines:
     def series(self) -> Series:
         """The records of all series; see `relume.models.baselines.series.SERIES`."""
         return self._series
+
+    @property
+    def last_seen(self) -> Times:
+        """Time of the newest sample of each series, UTC microseconds; `NEVER` before one comes."""
+        return self._seen
 
     @property
     def counts(self) -> Counts:
@@ -152,13 +165,14 @@ class Baselines:
                 found=f"{limits.size} limits",
                 expected=f"one, or {len(self)}: as many as there are series",
             )
-        return kernels.silent(self._series, now, limits)
+        return kernels.silent(self._seen, now, limits)
 
     def save(self) -> bytes:
         """Return everything that is known, for `restore`."""
         mark, held = self._watermark, self._watermark.held
         return packed(
             series=self._series,
+            seen=self._seen,
             counts=self._counts,
             position=np.array([mark.lateness, mark.newest, mark.late]),
             settings=np.array(self.settings.numbers()),
@@ -178,8 +192,9 @@ class Baselines:
         """
         baselines = cls(settings)
         parts = unpacked(saved, _SAVED, "baselines")
-        series, numbers = parts["series"], tuple(parts["settings"].tolist())
-        if series.dtype != SERIES or numbers != baselines.settings.numbers():
+        series, seen = parts["series"], parts["seen"]
+        is_ours = series.dtype == SERIES and seen.shape == series.shape
+        if not is_ours or tuple(parts["settings"].tolist()) != baselines.settings.numbers():
             raise InputError(
                 "baselines can't be restored",
                 found="other settings, or another form of a series",
@@ -188,21 +203,23 @@ class Baselines:
             )
         lateness, newest, late = parts["position"].tolist()
         held = Samples(parts["ids"], parts["times"], parts["values"])
-        baselines._series, baselines._counts = series, parts["counts"]
+        baselines._series, baselines._seen = series, seen
+        baselines._counts = parts["counts"]
         baselines._watermark = Watermark(lateness, newest, late, held)
         return baselines
 
     def _room(self, count: int) -> None:
         if count > len(self._series):
-            self._series = grown(self._series, max(count, min(2 * len(self._series), MAX_SERIES)))
+            room = max(count, min(2 * len(self._series), MAX_SERIES))
+            self._series, self._seen = grown(self._series, room), seen_grown(self._seen, room)
 
     def _judge(self, samples: Samples) -> Alarms:
         if not kernels.is_in_order(samples.times):
             order = kernels.order_by_series(samples.ids, samples.times, len(self._series))
             samples = samples.chosen(order)
         alarms = Alarms.room(len(samples.ids))
-        numbers = self.settings.numbers()
-        count = kernels.update(self._series, samples, numbers, self._counts, alarms)
+        kept, numbers = Kept(self._series, self._seen), self.settings.numbers()
+        count = kernels.update(kept, samples, numbers, self._counts, alarms)
         return alarms.by_time(count)
 
 

@@ -1,4 +1,7 @@
-"""What is kept of one series: 64 bytes, however long it is."""
+"""What is kept of one series: 64 bytes, however long it is. Eight of them are its last time.
+
+The last times stand in a column of their own: who looks which series fell silent reads those alone.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEVER = np.iinfo(np.int64).min
-"""`last_seen` of a series that has no sample yet."""
+"""Last time of a series that has no sample yet."""
 BLOCK = 5
 """Samples whose median is one reading of the change detectors: two wild ones don't move it."""
 
 
 SERIES = np.dtype(
     [
-        ("last_seen", np.int64),
         ("count", np.uint32),
         ("blocks", np.uint16),
         ("fill", np.uint8),
@@ -36,9 +38,9 @@ SERIES = np.dtype(
         ("page", np.float32),
     ]
 )
-"""One series.
+"""One series but for the time of its newest sample.
 
-``last_seen``: time of its newest sample, UTC microseconds. ``count``: samples taken. ``blocks``:
+``count``: samples taken. ``blocks``:
 medians taken, up to those of the calibration. ``fill``, ``held``: the samples of the block that
 isn't full. ``worse``: 1 where more is worse (seconds a step), -1 where less is (samples a second).
 ``mean``, ``variance``: exponentially weighted. ``quantile``, ``spread``: running quantile and
@@ -52,10 +54,16 @@ Times: TypeAlias = "NDArray[np.int64]"
 Values: TypeAlias = "NDArray[np.float64]"
 
 
+class Kept(NamedTuple):
+    """All series, as a kernel takes them: their records, and their last times."""
+
+    series: Series
+    seen: Times
+
+
 class Record(Protocol):
     """One element of `Series`, as a kernel sees it."""
 
-    last_seen: int
     count: int
     blocks: int
     fill: int
@@ -147,6 +155,10 @@ class BaselineSettings:
         return Numbers(*(float(getattr(self, name)) for name in Numbers._fields))
 
 
+SERIES_BYTES = SERIES.itemsize + np.dtype(np.int64).itemsize
+"""What one series takes, with its last time."""
+
+
 def new_series(count: int, *, worse: int = 1) -> Series:
     """Return `count` series without samples.
 
@@ -154,10 +166,9 @@ def new_series(count: int, *, worse: int = 1) -> Series:
     --------
     >>> series = new_series(3)
     >>> series.itemsize, int(series["count"].sum())
-    (64, 0)
+    (56, 0)
     """
     series = np.zeros(count, dtype=SERIES)
-    series["last_seen"] = NEVER
     series["worse"] = worse
     return series
 
@@ -167,6 +178,16 @@ def grown(series: Series, count: int) -> Series:
     if count <= len(series):
         return series
     return np.concatenate([series, new_series(count - len(series))])
+
+
+def seen_grown(seen: Times, count: int) -> Times:
+    """Return the last times with room for `count`, those that are new `NEVER`.
+
+    >>> seen_grown(np.array([7]), 2).tolist() == [7, NEVER]
+    True
+    """
+    more = np.full(max(0, count - len(seen)), NEVER, np.int64)
+    return np.concatenate([seen, more]) if len(more) else seen
 
 
 def record_of(series: Series, number: int) -> dict[str, Any]:

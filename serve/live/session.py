@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from time import monotonic_ns
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
@@ -52,7 +51,7 @@ class Session:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._options = around, around.options
-        self._now, self._ticked = 0, monotonic_ns()
+        self._now, self._ticked = 0, around.clock.steady()
         self._lake = LakeWriter(around.lake, clock=around.clock)
         try:
             positions = self._lake.positions
@@ -92,9 +91,10 @@ class Session:
 
         Where the machine's clock was put back, time goes on from where it was.
         """
-        passed, self._ticked = self._ticked, monotonic_ns()
-        step = max(1, (self._ticked - passed) // 1000)
-        now = self._around.clock.now()
+        clock, before = self._around.clock, self._ticked
+        self._ticked = clock.steady()
+        step = max(1, self._ticked - before)
+        now = clock.now()
         self._now = now if now > self._now else self._now + step
         return self._now
 

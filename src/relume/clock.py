@@ -26,16 +26,24 @@ class Clock(Protocol):
     """What says what time it is; only the outermost layers hold one."""
 
     def now(self) -> int:
-        """Return the present time in UTC microseconds."""
+        """Return the present time in UTC microseconds; it may jump, backwards too."""
+        ...
+
+    def steady(self) -> int:
+        """Return microseconds since an unknown moment; they never go back, nor jump."""
         ...
 
 
 class SystemClock:
-    """The machine's clock. It may jump backwards: measure durations with another."""
+    """The machine's clocks: the one that people set, and the one that only goes on."""
 
     def now(self) -> int:
         """Return the machine's time in UTC microseconds."""
         return time.time_ns() // 1_000
+
+    def steady(self) -> int:
+        """Return the microseconds that the machine has run: for durations."""
+        return time.monotonic_ns() // 1_000
 
 
 class ManualClock:
@@ -50,15 +58,21 @@ class ManualClock:
     """
 
     def __init__(self, now: int = 0) -> None:
-        self._now = now
+        self._now, self._passed = now, 0
 
     def now(self) -> int:
         """Return the time it was set to, in UTC microseconds."""
         return self._now
 
+    def steady(self) -> int:
+        """Return the microseconds by which it was moved forward; the machine's don't count."""
+        return self._passed
+
     def advance(self, seconds: float) -> None:
         """Move forward by `seconds`; a negative number moves back, as system clocks do."""
-        self._now += from_seconds(seconds)
+        moved = from_seconds(seconds)
+        self._now += moved
+        self._passed += max(0, moved)
 
 
 def from_datetime(moment: datetime) -> int:

@@ -41,6 +41,24 @@ def test_the_system_clock_is_the_machines() -> None:
     assert before // 1000 <= now <= after // 1000
 
 
+def test_durations_by_the_manual_clock_are_those_it_was_moved_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time, "monotonic_ns", lambda: 10**18)  # whatever the machine's clock says
+    clock: Clock = (manual := ManualClock(MOMENT))
+    began = clock.steady()
+    manual.advance(1.5)
+    manual.advance(-60)
+    manual.advance(1)
+    assert clock.steady() - began == 2_500_000
+
+
+def test_durations_by_the_system_clock_are_the_machines() -> None:
+    clock: Clock = SystemClock()
+    before, now, after = time.monotonic_ns(), clock.steady(), time.monotonic_ns()
+    assert before // 1000 <= now <= after // 1000
+
+
 def test_datetimes_are_exact_in_every_zone() -> None:
     east = timezone(timedelta(hours=5, minutes=30))
     moment = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plain_baselines import Plain
 from relume.models.baselines.baselines import Baselines
 from relume.models.baselines.samples import Alarms
-from relume.models.baselines.series import BLOCK, BaselineSettings, record_of
+from relume.models.baselines.series import BLOCK, NEVER, BaselineSettings, record_of
 
 SETTINGS = BaselineSettings(calibration_blocks=2, threshold=3.0, memory=0.1)
 VALUES = st.floats(width=32) | st.sampled_from([5.0, 5.1, 9.0]) | st.floats(4.9, 5.1)
@@ -51,7 +51,10 @@ def taken(
 
 def equal(one: Baselines, other: Baselines) -> bool:
     count = min(len(one), len(other))  # room for what is to come may differ
-    return one.series[:count].tobytes() == other.series[:count].tobytes()
+    return (
+        one.series[:count].tobytes() == other.series[:count].tobytes()
+        and one.last_seen[:count].tobytes() == other.last_seen[:count].tobytes()
+    )
 
 
 def distinct(samples: Sequence[Sample]) -> list[Sample]:
@@ -131,3 +134,26 @@ def test_what_is_saved_and_restored_goes_on(
     assert found == again
     assert equal(one, other)
     assert one.counts == other.counts
+
+
+@given(
+    st.lists(st.integers(0, 1000), max_size=300),
+    st.integers(0, 1200),
+    st.integers(0, 1200) | st.integers(0, 2**32),
+)
+@settings(max_examples=60)
+def test_who_is_silent_is_told_whoever_lies_beside(seen: list[int], now: int, limit: int) -> None:
+    baselines = Baselines()
+    spoke = [number for number, time in enumerate(seen) if time % 7]
+    baselines.update(spoke, [seen[number] for number in spoke], [1.0] * len(spoke))
+    known = baselines.last_seen.tolist()
+    limits = np.random.default_rng(limit).integers(0, 1200, len(baselines))
+    for longest in (np.full(len(known), limit), limits):
+        silent = [
+            number
+            for number, last in enumerate(known)
+            if last != NEVER and now - last > longest[number]
+        ]
+        assert baselines.silent(now, longest).tolist() == silent
+    whole = [number for number, last in enumerate(known) if last != NEVER and now - last > limit]
+    assert baselines.silent(now, limit).tolist() == whole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from dataclasses import replace
 
 import pytest
@@ -189,6 +191,27 @@ def test_without_a_word_of_the_scheduler_nothing_is_a_hang(live: Live) -> None:
         live.tell(live.job())
     assert [operation for _, _, operation, _ in live.decided()] == ["RESTART", "RESTART"]
     assert [comparable(one) for one in live.written()] == live.replayed()
+
+
+def test_time_by_hand_does_not_go_on_while_a_slow_machine_works(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine is away for five seconds whenever somebody looks at its clock."""
+    looks = itertools.count(10**12, 5 * 10**9)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(looks))
+    start(live, 3)
+    for _ in range(8):
+        live.tell(live.job())
+    assert 0 < live.session.time() - live.clock.now() < 100
+
+
+def test_time_goes_on_from_where_it_was_when_the_clock_is_put_back(live: Live) -> None:
+    start(live, 3)
+    before = live.session.time()
+    live.clock.advance(-3600)
+    assert live.session.time() - before == 1
+    live.clock.advance(7)
+    assert live.session.time() - before == 1 + 7 * SECOND
 
 
 def test_a_file_that_two_jobs_write_to_accuses_neither(live: Live) -> None:
