@@ -15,7 +15,7 @@ from controlling import T0
 from living import Live
 from relume.events import Event
 from relume.ingest.eventlines import encode_event
-from relume.serve.api import Role, Tokens, create_app
+from relume.serve.api import Access, Role, Tokens, create_app
 from relume.serve.intake.bodies import Body, PushedStream
 from relume.serve.live.runner import Runner
 
@@ -33,7 +33,7 @@ class Pushing:
         app = create_app(
             live.ledger,
             clock=live.clock,
-            tokens=Tokens({Role.CONTROL: [TOKEN]}),
+            access=Access(tokens=Tokens({Role.INGEST: [TOKEN], Role.READ: [TOKEN]})),
             readiness=self.runner.readiness,
             on_scheduler=self.runner.on_scheduler,
             attempts_view=self.runner.view,
