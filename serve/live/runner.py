@@ -66,7 +66,7 @@ class Runner:
         self.take_in()
         with self._lock:
             if self._session is not None:
-                self._session.flush()
+                self._session.finish()
 
     def take_in(self) -> bool:
         """Land what was pushed and answer it; return whether judging it waits for a tick."""
