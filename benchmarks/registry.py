@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Bench:
     """One bench: its id, what it shows, what data it needs, and where its code is.
 
-    `has_quick` says whether it can look quickly, with fewer runs.
+    `has_quick` says whether it can look quickly, with fewer runs. `minutes` is how long a campaign
+    goes on when nobody says; null for a bench that has an end of its own.
     """
 
     id: str
@@ -26,15 +27,39 @@ class Bench:
     data: str
     module: str
     has_quick: bool = False
+    minutes: float | None = None
 
-    def run(self, data: Path | None, *, quick: bool = False) -> BenchResult:
-        """Import the bench and run it on `data`; `quick` for a quick look, stored apart by its id.
+    def run(
+        self, data: Path | None, *, quick: bool = False, minutes: float | None = None
+    ) -> BenchResult:
+        """Import the bench and run it on `data`.
+
+        Parameters
+        ----------
+        data
+            Folder of the recorded corpora, null for none.
+        quick
+            For a quick look, stored apart by its id.
+        minutes
+            How long a campaign goes on; null for as long as it says itself. A shorter one is a
+            quick look as well.
 
         Raises
         ------
         InputError
-            For a quick look at a bench that has none.
+            For a quick look at a bench that has none, and minutes for one that is no campaign.
         """
+        self._require(quick=quick, minutes=minutes)
+        options: dict[str, float | bool] = {"quick": True} if quick else {}
+        if minutes is not None:
+            options["minutes"] = minutes
+        call: Callable[..., BenchResult] = import_module(self.module).run
+        result = call(data, **options)
+        if quick or (minutes is not None and minutes < (self.minutes or 0.0)):
+            result.id = f"{self.id}-quick"
+        return result
+
+    def _require(self, *, quick: bool, minutes: float | None) -> None:
         if quick and not self.has_quick:
             raise InputError(
                 f"bench {self.id} --quick",
@@ -42,12 +67,13 @@ class Bench:
                 expected=f"one of {', '.join(one.id for one in BENCHES if one.has_quick)}",
                 hint="leave --quick out",
             )
-        call: Callable[..., BenchResult] = import_module(self.module).run
-        if not quick:
-            return call(data)
-        result = call(data, quick=True)
-        result.id = f"{self.id}-quick"
-        return result
+        if minutes is not None and self.minutes is None:
+            raise InputError(
+                f"bench {self.id} --minutes",
+                found="a bench with an end of its own",
+                expected=f"one of {', '.join(one.id for one in BENCHES if one.minutes)}",
+                hint="leave --minutes out",
+            )
 
 
 BENCHES: tuple[Bench, ...] = (

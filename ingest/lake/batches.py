@@ -1,4 +1,4 @@
-"""Lines of a log that were read together: they land as one, and come back as one."""
+"""What was read together: it lands as one, and comes back as one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TypeAlias
 from relume.clock import MICROSECONDS_PER_SECOND, to_iso
 from relume.events import Event, LogLine
 from relume.ingest.blocks import Block
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.loglines import LineParser
 
 MAX_PARSERS = 4096
@@ -34,8 +35,8 @@ class LineBatch:
     source: str = "tail"
 
 
-Landing: TypeAlias = Event | LineBatch
-"""What lands: an event, or lines of a log that were read together."""
+Landing: TypeAlias = Event | LineBatch | SampleBatch
+"""What lands: an event, or lines of a log or samples that were read together."""
 
 
 class LandedBlock(Block):

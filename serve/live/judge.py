@@ -15,6 +15,7 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.models.fleet.nodes import Turn
 from relume.models.policy.view import PastAttempt
@@ -119,6 +120,9 @@ class Judge:
             self._source(landing)
         elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
+        elif isinstance(landing, SampleBatch):
+            for sample in landing.samples():
+                self._sample(sample)
         elif isinstance(landing, NodeEvent):
             return self._node(landing)
         return []

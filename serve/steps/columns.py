@@ -46,8 +46,8 @@ class Columns:
 class _Table:
     """Places and worths of digits, a column for each form, filled up with digits of no worth.
 
-    Lines are read one place at a time: all first digits, then all second ones. What is added up lies
-    side by side then, and no table of lines by digits is made.
+    Lines are read one place at a time: all first digits, then all second ones. What is added up
+    lies side by side then, and no table of lines by digits is made.
     """
 
     def __init__(self, rows: Sequence[Sequence[Digit]]) -> None:

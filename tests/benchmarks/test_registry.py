@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,3 +58,26 @@ def test_a_bench_says_which_folder_it_needs(tmp_path: Path) -> None:
         data_folder(None, "cases", "the folder")
     with pytest.raises(InputError, match="nowhere is no folder; expected the folder"):
         data_folder(tmp_path / "nowhere", "cases", "the folder")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "stored"), [(0.5, "load-quick"), (10.0, "load"), (20.0, "load"), (None, "load")]
+)
+def test_a_campaign_shorter_than_usual_is_stored_apart(
+    monkeypatch: pytest.MonkeyPatch, minutes: float | None, stored: str
+) -> None:
+    given: list[float] = []
+
+    def run(_data: Path | None, *, minutes: float = 10.0) -> BenchResult:
+        given.append(minutes)
+        return BenchResult("load", "0", describe(), {}, {}, {})
+
+    monkeypatch.setitem(sys.modules, "a_campaign", SimpleNamespace(run=run))
+    campaign = Bench("load", "what", "none", "a_campaign", minutes=10.0)
+    assert campaign.run(None, minutes=minutes).id == stored
+    assert given == [minutes or 10.0]
+
+
+def test_minutes_for_a_bench_with_an_end_of_its_own_are_refused() -> None:
+    with pytest.raises(InputError, match="leave --minutes out"):
+        find("memory").run(None, minutes=1.0)

@@ -54,6 +54,16 @@ QuickOption = Annotated[
     bool,
     typer.Option("--quick", help="Fewer runs, where a bench has that; stored apart, as ID-quick."),
 ]
+MinutesOption = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        min=0.05,
+        metavar="N",
+        help="How long a campaign goes on; one shorter than usual is stored apart, as ID-quick.",
+        show_default=False,
+    ),
+]
 
 
 @app.command("list")
@@ -75,6 +85,7 @@ def run(
     data: DataOption = None,
     store_in: StoreOption = None,
     quick: QuickOption = False,
+    minutes: MinutesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run one bench, print its measures against their bars, store the result.
@@ -88,7 +99,7 @@ def run(
     bench = find(bench_id)
     # Before the run, which takes long: a bad configuration must not lose its result.
     folder = store_in or Path(load_config().settings.benchmarks.results_folder)
-    result = bench.run(data, quick=quick)
+    result = bench.run(data, quick=quick, minutes=minutes)
     path = store(result, folder)
     if as_json:
         print_json(result.record())
