@@ -22,7 +22,7 @@ class BodyTooLargeError(InputError):
 
 
 def unpacked(data: bytes, encoding: str | None, limit: int) -> bytes:
-    r"""Return a body without its compression; no more than about `limit` bytes are ever made.
+    """Return a body without its compression; no more than about `limit` bytes are ever made.
 
     Parameters
     ----------
