@@ -17,6 +17,7 @@ from relume.serve.api.metrics import ApiMetrics, CountRequests
 from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
 from relume.serve.api.problems import answer_with_problems
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
+from relume.serve.api.reports import report_routes
 from relume.serve.ledger import Ledger
 
 
@@ -62,6 +63,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(attempt_routes(ledger, attempts_view))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
+    app.include_router(report_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     app.include_router(login_routes(access, clock))
     describe(app)

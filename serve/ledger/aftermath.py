@@ -87,6 +87,11 @@ class Aftermath:
         with self._store.reading() as connection:
             return labels.outcomes(connection)
 
+    def told(self, since: int) -> list[tuple[Advice, Standing]]:
+        """Return all Advice from a time on, each with whether it was right; oldest first."""
+        with self._store.reading() as connection:
+            return labels.told(connection, since)
+
     def put_label(self, label: LabelRecord) -> Standing:
         """Write what a person says of an Advice, with its row in the audit; return what stands.
 

@@ -28,6 +28,7 @@ from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.incidents import incident_advice
 from relume.serve.live.jobfacts import JobFacts
+from relume.serve.live.judged import Judged
 from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
@@ -97,6 +98,32 @@ class Judge:
     def __post_init__(self) -> None:
         self._histories = Histories(self.recall)
         self._families = Families(self.recall_gaps)
+
+    def judged(self) -> Judged:
+        """Return all that it knows by now; it is the judge's own, not a copy."""
+        return Judged(
+            watches=self.watches,
+            aftermath=self._aftermath,
+            runs=self._histories.runs,
+            left=self._families.left,
+            recent=self._recent,
+            stays=self._stays,
+            fleets=self._fleets,
+            over=self._over,
+            of_run=self._of_run,
+            parsers=self._parsers,
+            now=self._now,
+        )
+
+    def resume(self, known: Judged) -> None:
+        """Go on from what another judge of the same rules and settings knew."""
+        self.watches, self._aftermath = known.watches, known.aftermath
+        self._histories.runs, self._families.left = known.runs, known.left
+        self._recent, self._stays, self._fleets = known.recent, known.stays, known.fleets
+        self._over, self._of_run = known.over, known.of_run
+        self._parsers, self._now = known.parsers, known.now
+        for fleet in self._fleets.values():
+            fleet.beside = self.beside
 
     def take_all(self, landings: Iterable[Landing]) -> Iterator[Advice]:
         """Take landings in order and yield the Advice they lead to."""

@@ -45,7 +45,7 @@ class Runner:
             self._wake.wait(self._around.options.tick_seconds)
         with self._lock:
             if self._session is not None:
-                self._session.flush()
+                self._session.finish()
 
     def stop(self, stop: threading.Event) -> None:
         """Set `stop` and don't wait for the next tick."""

@@ -16,7 +16,7 @@ from relume.errors import InputError
 from relume.events import SourceStatus, Tick
 from relume.ingest.importing.position import PREFIX
 from relume.ingest.lake import LakeReader, LakeWriter, Landing
-from relume.ingest.lake.retention import BORN, JUDGE
+from relume.ingest.lake.retention import BORN, JUDGE, STATE
 from relume.serve.healthy import LakeHistory
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
@@ -28,6 +28,8 @@ from relume.serve.live.kernel import KernelLogs
 from relume.serve.live.naming import SCHEDULER
 from relume.serve.live.owners import opener_of
 from relume.serve.live.recent import RECENT_SECONDS
+from relume.serve.live.remembered import Remembered
+from relume.serve.live.state import LakePoint, StateKeeper, bound
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
 from relume.verdict import Health
@@ -59,6 +61,10 @@ class Session:
             self._born_is_new = BORN not in positions
             self._born_at = int(positions.get(BORN, self.time()))
             self._healthy = LakeHistory(around.lake)
+            self._states = _keeper(around)
+            kept = self._states.newest(Remembered, self._is_usable)
+            if kept is not None:
+                self._healthy.resume(kept.value.history)
             known = self._healthy.history
             self._judge = Judge(
                 around.analyzer,
@@ -70,7 +76,12 @@ class Session:
             self._books = Bookkeeper(around.ledger, self._judge, around.metrics)
             self._began: dict[str, int] = {}
             self._commits: deque[tuple[int, int]] = deque()
-            self._replay(int(positions.get(JUDGE, "0")))
+            self._needs_after = int(positions[STATE]) if STATE in positions else None
+            if kept is None:
+                self._replay(int(positions.get(JUDGE, "0")))
+            else:
+                self._remember(kept.value)
+                self._replay(kept.point.sequence)
             self._committed_at = self._now
             self.cluster = self._options.cluster or self._watched_cluster()
             self._jobs, self._nodes = self._new_jobs(), ClusterNodes(self.cluster)
@@ -147,12 +158,16 @@ class Session:
         """What knows of attempts and their logs."""
         return self._books
 
-    def flush(self) -> None:
-        """Commit what was appended; then tell what it led to."""
+    def flush(self) -> LakePoint:
+        """Commit what was appended, then tell what it led to; return the commit."""
         positions = {**self._logs.positions, **self._kernel.positions, JUDGE: self._horizon()}
         if self._born_is_new:
             positions[BORN] = str(self._born_at)
+        needed = self._states.needs_after
+        if needed != self._needs_after:
+            positions[STATE] = None if needed is None else str(needed)
         landed = self._lake.commit(positions)
+        self._needs_after = needed
         self._committed_at, self._born_is_new = self._now, False
         self._commits.append((landed.sequence, self._now))
         self._logs.positions, self._kernel.positions = {}, {}
@@ -164,9 +179,18 @@ class Session:
             self._books.retired.clear()
             self._kernel.use(self._nodes_in_use())
         self._healthy.keep(self._now)
+        point = LakePoint(landed.sequence, landed.committed_at)
+        if self._states.is_due(self._now):
+            self._keep(point)
+        return point
+
+    def finish(self) -> None:
+        """Commit what was appended, and keep what is known: the next start takes seconds."""
+        self._keep(self.flush(), is_last=True)
 
     def close(self) -> None:
         """Let go of the lake and of every file; what was not committed is read again."""
+        self._states.close()
         self._logs.close()
         self._kernel.close()
         self._healthy.close()
@@ -232,6 +256,31 @@ class Session:
     def _watched_cluster(self) -> str:
         return next((watch.run.cluster for watch in self._judge.watches.values()), "")
 
+    def _keep(self, point: LakePoint, *, is_last: bool = False) -> None:
+        """Keep what is known as of the last commit: all that it led to is told."""
+        self._healthy.close()
+        complete, restored = self._books.done
+        known = Remembered(
+            now=self._now,
+            judged=self._judge.judged(),
+            history=self._healthy.history,
+            began=self._began,
+            commits=self._commits,
+            complete=complete,
+            restored=restored,
+        )
+        self._states.keep(known, point, self._now, last=is_last)
+
+    def _is_usable(self, known: Remembered) -> bool:
+        """Whether nobody took away since what healthy attempts taught."""
+        return not (len(known.history) and self._healthy.is_removed)
+
+    def _remember(self, known: Remembered) -> None:
+        self._now = max(self._now, known.now)
+        self._judge.resume(known.judged)
+        self._books.resume(known.complete, known.restored)
+        self._began, self._commits = known.began, known.commits
+
     def _replay(self, horizon: int) -> None:
         if self._lake.sequence == 0:
             return
@@ -259,6 +308,17 @@ class Session:
         self._follow_logs(record)
         if record.ended or self._judge.watches[record.attempt].ended_at is not None:
             self._logs.end(record.attempt, self._now)
+
+
+def _keeper(around: Surroundings) -> StateKeeper:
+    options = around.options
+    return StateKeeper(
+        around.lake,
+        bound(options, around.analyzer),
+        around.analyzer,
+        seconds=options.state_seconds,
+        beside=options.state_beside,
+    )
 
 
 def _require_live(lake: Path, positions: Iterable[str]) -> None:

@@ -258,6 +258,13 @@ class ServeSettings(_Section):
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
 
+    state_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How often what is known of running jobs is kept on disk, beside when the service stops.
+
+    A restart reads it and judges again only what landed since; without one it judges again all
+    that running jobs wrote, which may take minutes. Lower makes that less after a crash, and costs
+    a process of its own more often. 0 keeps none."""
+
 
 class HangSettings(_Section):
     """When a job that shows no step is called hung. `docs/hang.md` describes the rules."""

@@ -18,7 +18,7 @@ from serving import Service
 
 def test_every_route_is_described_and_no_other(repository: Path, service: Service) -> None:
     page = (repository / "docs/api.md").read_text()
-    named = set(re.findall(r"\b(GET|PUT|POST|DELETE) (/[\w/{}]+)", page))
+    named = set(re.findall(r"\b(GET|PUT|POST|DELETE) (/[\w/{}-]+)", page))
     paths = service.open.get("/openapi.json").json()["paths"]
     assert named == {(method.upper(), path) for path in paths for method in paths[path]}
 
