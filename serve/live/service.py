@@ -68,6 +68,7 @@ def run_service(settings: Settings) -> None:
             on_scheduler=runner.on_scheduler,
             attempts_view=runner.view,
             registry=registry,
+            door=runner.intake,
         )
         server = uvicorn.Server(
             uvicorn.Config(
@@ -109,12 +110,7 @@ def _warm_up() -> None:
 
 def _require(serve: ServeSettings) -> None:
     if not serve.log_roots:
-        raise ConfigError(
-            "serve.log_roots",
-            found="none",
-            expected="the folders below which jobs write their output",
-            hint="name them, for example --log-root /home --log-root /scratch",
-        )
+        log.info("serve.log_roots names no folder: of jobs' logs only what is pushed is read")
     for root in serve.log_roots:
         if not Path(root).is_dir():
             log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)

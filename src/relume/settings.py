@@ -229,8 +229,9 @@ class ServeSettings(_Section):
     """Folders below which the output files of jobs are read.
 
     A job chooses the path of its output, so nothing outside is opened, nor a file of another user
-    than the job's. Empty by default: name the shared filesystems that jobs write to; a job that
-    writes elsewhere shows no progress and no failure, and its logs count as unhealthy."""
+    than the job's. Name the shared filesystems that jobs write to; a job that writes elsewhere
+    shows no progress and no failure, and its logs count as unhealthy. Empty, the default: no file
+    of a job is read, only what is pushed."""
 
     kernel_logs: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Kernel logs of the nodes, as paths with `{node}` for the node's name.
