@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from relume.errors import UnreachableError
+from relume.ingest.metrics.raw import Naming
 from relume.ingest.push.bodies import unpacked
 from relume.ingest.push.loki import loki_json, loki_protobuf
 from relume.serve.api.problems import documented, problem
@@ -23,6 +24,7 @@ from relume.serve.api.reading import as_json, given
 from relume.serve.intake.bodies import Body, Outcome
 from relume.serve.intake.eventbodies import body_of_dump, body_of_lines, body_of_streams
 from relume.serve.intake.queue import Ticket
+from relume.serve.intake.receivers import SampleReceiver
 
 SENDER_HEADER = "X-Relume-Sender"
 """What a sender calls itself; its address else. One that stops is told by it."""
@@ -55,8 +57,12 @@ class Door(Protocol):
         ...
 
 
-def push_routes(door: Door) -> APIRouter:
-    """Return the routes that take telemetry in (`relume.serve.api.gate` asks for the token)."""
+def push_routes(door: Door, naming: Naming) -> APIRouter:
+    """Return the routes that take telemetry in (`relume.serve.api.gate` asks for the token).
+
+    `naming` says what series of Prometheus are to Relume.
+    """
+    samples = SampleReceiver(naming)
     router = APIRouter(
         tags=["ingest"], responses=documented(400, 401, 403, 408, 413, 422, 429, 503)
     )
@@ -73,6 +79,14 @@ def push_routes(door: Door) -> APIRouter:
         encoding = None if decode is loki_json else "snappy"
         outcome = await take(request, door, partial(body_of_streams, decode), encoding)
         return answered(outcome)
+
+    @router.post("/api/v1/write", status_code=204, responses=documented(415))
+    async def post_write(request: Request) -> Response:
+        """Take samples by Prometheus' remote-write 1.0; what has no name here is passed over."""
+        if _is_version_2(request):
+            words = "remote-write 2.0 isn't read; let it send prometheus.WriteRequest (1.0)"
+            raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, words)
+        return answered(await take(request, door, samples.decode, "snappy"))
 
     @router.post("/v1/dumps", responses=given(Outcome))
     async def post_dump(request: Request, attempt: Attempt, rank: Rank) -> Response:
@@ -136,6 +150,12 @@ def answered(outcome: Outcome) -> Response:
 def media_type(request: Request) -> str:
     """Return the content type without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_version_2(request: Request) -> bool:
+    parameters = request.headers.get("content-type", "").lower()
+    version = request.headers.get("x-prometheus-remote-write-version", "0.1")
+    return "write.v2" in parameters or version.startswith("2")
 
 
 def sender_of(request: Request) -> str:

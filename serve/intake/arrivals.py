@@ -179,6 +179,8 @@ class Arrivals:
         return f"an event of cluster {event.cluster[:80]!r}; this service watches {self.cluster!r}"
 
     def _samples(self, batch: SampleBatch, now: int, outcome: Outcome) -> Iterator[Landing]:
+        cluster = self.cluster if batch.cluster == LOCAL and self.cluster else batch.cluster
+        batch = replace(batch, cluster=cluster, observed_at=now)
         if not self._seen.is_new(batch, now):
             outcome.duplicates += len(batch)
             return

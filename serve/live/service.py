@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
 from relume.serve.api import create_app
-from relume.serve.configured import analyzer_of
+from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
 from relume.serve.live.entrance import access_of, require_entrance
@@ -69,6 +69,7 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
             door=runner.intake,
+            naming=names_of(settings),
         )
         server = uvicorn.Server(
             uvicorn.Config(
