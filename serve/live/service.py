@@ -19,7 +19,7 @@ from relume.errors import ConfigError, UnreachableError
 from relume.serve.api import Role, Tokens, create_app, read_tokens
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
-from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger import open_configured
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -28,7 +28,7 @@ from relume.serve.live.surroundings import Surroundings
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
-LAKE, LEDGER, TOKEN_FILE = "lake", LEDGER_FILE, "control.token"
+LAKE, TOKEN_FILE = "lake", "control.token"
 
 
 def run_service(settings: Settings) -> None:
@@ -39,7 +39,7 @@ def run_service(settings: Settings) -> None:
     ConfigError
         For settings that don't fit together, and for a data folder that can't be used.
     UnreachableError
-        When the address is taken, or the ledger locked.
+        When the address is taken, or the ledger can't be reached.
     """
     serve = settings.serve
     _require(serve)
@@ -48,7 +48,7 @@ def run_service(settings: Settings) -> None:
     tokens = _tokens(serve, folder)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
-    with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
+    with _listen(serve.listen) as listener, open_configured(serve) as ledger:
         runner = Runner(
             Surroundings(
                 lake=folder / LAKE,
