@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relume.errors import InputError
-from relume.events import Event, LogLine
+from relume.events import Event, LogLine, Sample
 from relume.ingest.lake.batches import LandedBlock, Landing, LineBatch, Parsers
 from relume.ingest.lake.columns import LANDED, PARSED
 from relume.ingest.lake.errors import MissingSegmentError
@@ -26,6 +26,7 @@ from relume.ingest.lake.journal import (
     read_positions,
     read_pruned,
 )
+from relume.ingest.lake.samplebatches import BATCH_FROM, SampleBatch, landed_batches
 from relume.ingest.lake.segments import check_segment, read_segment, sequence_of
 from relume.schemas import event_of, from_table
 
@@ -80,13 +81,17 @@ class LakeReader:
         for landing in self.landings():
             if isinstance(landing, LineBatch):
                 yield from self._parsers.lines(landing)
+            elif isinstance(landing, SampleBatch):
+                yield from landing.samples()
             else:
                 yield landing
 
     def landings(self, after: int = 0) -> Iterator[Landing]:
         """Yield exactly what was appended to the writer, in order, from commit `after` + 1 on.
 
-        A batch of lines comes back with the same data, line numbers and offsets.
+        A batch of lines comes back with the same data, line numbers and offsets. Samples of one
+        origin that landed together are a batch from `BATCH_FROM` on, and events below that,
+        whichever of both they were.
 
         Raises
         ------
@@ -206,8 +211,12 @@ def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
     for group in groups:
         if not group.num_rows:
             continue
-        if event_of(group.schema) is LogLine:
+        kind = event_of(group.schema)
+        if kind is LogLine:
             yield from _line_runs(group)
+            continue
+        if kind is Sample:
+            yield from _sample_runs(group)
             continue
         events = from_table(group)
         for number, start, end in _numbers(group):
@@ -217,11 +226,11 @@ def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
 def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
     """Batches of lines, and lines that had been parsed before they landed."""
     parsed = iter(from_table(group.filter(group.column(PARSED))))
-    plain = group.set_column(
-        group.schema.get_field_index("observed_at"),
-        "observed_at",
-        group.column("observed_at").cast(pa.int64()),
-    ).combine_chunks()
+    plain = group
+    for name in ("observed_at", "event_time"):
+        place = group.schema.get_field_index(name)
+        plain = plain.set_column(place, name, group.column(name).cast(pa.int64()))
+    plain = plain.combine_chunks()
     for number, start, end in _numbers(group):
         rows = plain.slice(start, end - start)
         if rows.column(PARSED)[0].as_py():
@@ -230,10 +239,19 @@ def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
             yield number, [_batch(rows)]
 
 
+def _sample_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
+    """Batches of samples, and events where only a few landed together."""
+    for number, batch in landed_batches(group, LANDED):
+        yield number, [batch] if len(batch) >= BATCH_FROM else list(batch.samples())
+
+
 def _batch(rows: pa.Table) -> LineBatch:
     columns = (rows.column(name).to_pylist() for name in ("text", "line", "offset"))
+    times = rows.column("event_time")
+    told = None if times.null_count == len(times) else tuple(times.to_pylist())
     return LineBatch(
         block=LandedBlock(rows.column("file")[0].as_py(), *columns),
+        event_times=told,
         **{name: rows.column(name)[0].as_py() for name in _CONSTANTS},
     )
 

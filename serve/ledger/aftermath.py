@@ -82,6 +82,10 @@ class Aftermath:
         """Return what became of all alarms, in the order in which they were raised."""
         return self._store.read(labels.outcomes)
 
+    def told(self, since: int) -> list[tuple[Advice, Standing]]:
+        """Return all Advice from a time on, each with whether it was right; oldest first."""
+        return self._store.read(labels.told, since)
+
     def put_label(self, label: LabelRecord) -> Standing:
         """Write what a person says of an Advice, with its row in the audit; return what stands.
 

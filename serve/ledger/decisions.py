@@ -92,6 +92,14 @@ def listed(connection: Connection, attempt: str | None, before: str, limit: int)
     return [_advice(row) for row in connection.execute(query)]
 
 
+def since(connection: Connection, time: int) -> list[Advice]:
+    """Return all Advice that was made at a time or later, oldest first."""
+    columns = ADVICE.c
+    query = _stored().where(columns.created_at >= time)
+    query = query.order_by(columns.created_at, columns.advice_id)
+    return [_advice(row) for row in connection.execute(query)]
+
+
 def ids_like(connection: Connection, beginning: str) -> list[str]:
     """Return the ids that begin so, a few at most."""
     theirs = ADVICE.c.advice_id.startswith(beginning, autoescape=True)

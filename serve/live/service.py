@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 import signal
 import socket
 import threading
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
@@ -16,10 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
-from relume.serve.api import Role, Tokens, create_app, read_tokens
+from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.ledger import open_configured
+from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -28,7 +26,9 @@ from relume.serve.live.surroundings import Surroundings
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
-LAKE, TOKEN_FILE = "lake", "control.token"
+BACKLOG = 4096
+"""Connections that wait to be taken; the kernel's own limit may be lower."""
+LAKE = "lake"
 
 
 def run_service(settings: Settings) -> None:
@@ -43,9 +43,10 @@ def run_service(settings: Settings) -> None:
     """
     serve = settings.serve
     _require(serve)
+    require_entrance(serve)
     folder = Path(serve.folder)
     _make(folder)
-    tokens = _tokens(serve, folder)
+    access = access_of(serve, folder)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
     with _listen(serve.listen) as listener, open_configured(serve) as ledger:
@@ -62,14 +63,23 @@ def run_service(settings: Settings) -> None:
         app = create_app(
             ledger,
             clock=clock,
-            tokens=tokens,
+            access=access,
             readiness=runner.readiness,
             on_scheduler=runner.on_scheduler,
             attempts_view=runner.view,
             registry=registry,
+            door=runner.intake,
         )
         server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                backlog=BACKLOG,
+                ssl_certfile=serve.tls_cert_file or None,
+                ssl_keyfile=serve.tls_key_file or None,
+            )
         )
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
         stop = threading.Event()
@@ -100,12 +110,7 @@ def _warm_up() -> None:
 
 def _require(serve: ServeSettings) -> None:
     if not serve.log_roots:
-        raise ConfigError(
-            "serve.log_roots",
-            found="none",
-            expected="the folders below which jobs write their output",
-            hint="name them, for example --log-root /home --log-root /scratch",
-        )
+        log.info("serve.log_roots names no folder: of jobs' logs only what is pushed is read")
     for root in serve.log_roots:
         if not Path(root).is_dir():
             log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)
@@ -116,28 +121,6 @@ def _require(serve: ServeSettings) -> None:
                 found=f"no {NODE} in it",
                 expected=f"a path such as /var/log/hosts/{NODE}/kern.log",
             )
-    if not _is_loopback(serve.listen) and not serve.control_token_file:
-        raise ConfigError(
-            f"serve.listen {serve.listen!r}",
-            found="an address that others reach, and no serve.control_token_file",
-            expected="a token file of your own, or 127.0.0.1",
-            hint="make a token with: openssl rand -hex 32",
-        )
-
-
-def _tokens(serve: ServeSettings, folder: Path) -> Tokens:
-    """Read the control tokens; without a file of the site's make one, once."""
-    if serve.control_token_file:
-        return read_tokens({Role.CONTROL: Path(serve.control_token_file)})
-    path = folder / TOKEN_FILE
-    if not path.exists():
-        new = path.with_name(f"{TOKEN_FILE}.new")
-        new.unlink(missing_ok=True)
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32) + "\n")
-        new.rename(path)
-        log.info("made a control token: relume control --token-file %s", path)
-    return read_tokens({Role.CONTROL: path})
 
 
 def _make(folder: Path) -> None:
@@ -160,6 +143,7 @@ def _listen(address: str) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, int(port)))
+        listener.listen(BACKLOG)  # who asks while we start waits, and isn't refused
     except (OSError, OverflowError) as error:
         listener.close()
         raise UnreachableError(
@@ -169,11 +153,3 @@ def _listen(address: str) -> socket.socket:
             hint="is `relume serve` running already?",
         ) from error
     return listener
-
-
-def _is_loopback(address: str) -> bool:
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from relume.errors import InputError
-from relume.verdict import Domain, Evidence, Kind
+from relume.verdict import Domain, Evidence, Kind, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -152,6 +152,8 @@ class Advice:
         When it is no longer to be carried out.
     supersedes
         Id of the Advice that this one replaces, null if none.
+    measured
+        What a detector measured; null where lines decided, or the scheduler alone.
 
     Raises
     ------
@@ -181,6 +183,7 @@ class Advice:
     expires_at: int
     supersedes: str | None = None
     reconciliation: Reconciliation = Reconciliation()
+    measured: Measurement | None = None
 
     @property
     def subject(self) -> str:
@@ -254,7 +257,8 @@ def comparable(advice: Advice) -> dict[str, Any]:
     """Return what must be equal to the bit between a live run and a replay of its events.
 
     Event times are those of the evidence. Left out is what depends on the wall clock
-    (`created_at`, `decided_at`, `expires_at`), on the site's mode, and on the controller.
+    (`created_at`, `decided_at`, `expires_at`), on the site's mode and settings (what the limit was
+    that `measured` was held against), and on the controller.
     """
     return {
         "attempt": advice.attempt,

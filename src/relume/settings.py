@@ -22,9 +22,16 @@ FOLDER_SETTINGS = frozenset(
         "metrics.ca_file",
         "benchmarks.results_folder",
         "controller.folder",
+        "controller.ca_file",
         "serve.folder",
         "serve.ledger_password_file",
         "serve.ledger_ca_file",
+        "serve.tls_cert_file",
+        "serve.tls_key_file",
+        "serve.control_token_file",
+        "serve.label_token_file",
+        "serve.read_token_file",
+        "serve.ingest_token_file",
         "serve.log_roots",
         "serve.kernel_logs",
     }
@@ -180,11 +187,32 @@ class ServeSettings(_Section):
     listen: str = Field(default="127.0.0.1:8470", pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\s:]+):\d{1,5}$")
     """Address and port of the HTTP API.
 
-    Loopback by default: whoever reaches it may read. Elsewhere it needs `control_token_file`; put a
-    proxy with TLS in front of it."""
+    Loopback by default: whoever reaches it may read. Elsewhere it needs `control_token_file` and
+    `read_token_file`, and it should have `tls_cert_file` and `tls_key_file`."""
+
+    host_names: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Names by which requests may call a service that listens on loopback.
+
+    Its own addresses and `localhost` always are; name those under which a proxy in front of it is
+    known. Others are refused, since a page from elsewhere whose name is made to point here comes
+    with them."""
+
+    allow_open_reads: bool = False
+    """Whether everybody who reaches an address that isn't loopback may read, without a token.
+
+    False, the default, refuses to start there without `read_token_file`: log lines and the names of
+    users and jobs are in what is read."""
+
+    tls_cert_file: str = ""
+    """The certificate, with its chain, in PEM; then the API speaks https only.
+
+    Empty, the default, speaks http. A renewed certificate is read at the next start."""
+
+    tls_key_file: str = ""
+    """The key of `tls_cert_file`, in PEM, not readable by everybody."""
 
     folder: FolderPath = "/var/lib/relume/serve"
-    """The data folder: the lake, the Advice ledger, and a control token.
+    """The data folder: the lake, the Advice ledger, and tokens.
 
     On a local disk, since SQLite's journal breaks on network filesystems. Losing it loses what was
     seen and decided, but no job."""
@@ -215,17 +243,34 @@ class ServeSettings(_Section):
     connection has TLS, or there is none."""
 
     control_token_file: str = ""
-    """A file with the tokens of role *control*, one a line.
+    """A file with the tokens of role *control*, one a line, as they are or hashed.
 
     Empty, the default, uses `control.token` in the folder, and makes it at the first start. The
-    controller needs the same one: `controller.token_file`."""
+    controller needs the same one: `controller.token_file`. `relume config token` makes tokens."""
+
+    label_token_file: str = ""
+    """A file with the tokens of role *label*: they say whether Advice was right, and read.
+
+    Empty, the default: only role *control* may."""
+
+    read_token_file: str = ""
+    """A file with the tokens of role *read*.
+
+    Empty, the default, lets everybody read who reaches the service; that is the machine itself
+    unless `listen` says otherwise."""
+
+    ingest_token_file: str = ""
+    """A file with the tokens of role *ingest*: they push telemetry, and do nothing else.
+
+    Empty, the default, uses `ingest.token` in the folder, and makes it at the first start."""
 
     log_roots: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Folders below which the output files of jobs are read.
 
     A job chooses the path of its output, so nothing outside is opened, nor a file of another user
-    than the job's. Empty by default: name the shared filesystems that jobs write to; a job that
-    writes elsewhere shows no progress and no failure, and its logs count as unhealthy."""
+    than the job's. Name the shared filesystems that jobs write to; a job that writes elsewhere
+    shows no progress and no failure, and its logs count as unhealthy. Empty, the default: no file
+    of a job is read, only what is pushed."""
 
     kernel_logs: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Kernel logs of the nodes, as paths with `{node}` for the node's name.
@@ -252,6 +297,13 @@ class ServeSettings(_Section):
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+    state_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How often what is known of running jobs is kept on disk, beside when the service stops.
+
+    A restart reads it and judges again only what landed since; without one it judges again all
+    that running jobs wrote, which may take minutes. Lower makes that less after a crash, and costs
+    a process of its own more often. 0 keeps none."""
 
 
 class HangSettings(_Section):
@@ -463,6 +515,11 @@ class ControllerSettings(_Section):
     Empty, the default, sends none, and the service then refuses what the controller hands over:
     without a token nobody may change anything, least of all where the service itself has none. The
     file is read at the start, and it should be readable by the controller's user only."""
+
+    ca_file: str = ""
+    """Certificates (PEM) that the service's own is checked against, where it speaks https.
+
+    Empty, the default, takes the usual ones. There is no setting that checks nothing."""
 
     slurm_conf: str = ""
     """What `SLURM_CONF` is for Slurm's commands; empty leaves it to the environment.

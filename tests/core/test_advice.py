@@ -41,6 +41,7 @@ NOT_COMPARED = {
     "decided_at",
     "expires_at",
     "supersedes",
+    "measured",
     "reconciliation",
 }
 

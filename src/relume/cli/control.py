@@ -185,7 +185,7 @@ def doors(settings: ControllerSettings) -> Iterator[Doors]:
     from relume.controller.service import ServiceClient
 
     conf = _slurm_conf(settings)
-    client = ServiceClient(settings.service, _token(settings))
+    client = ServiceClient(settings.service, _token(settings), ca_file=settings.ca_file)
     try:
         yield Doors(SlurmReader(slurm_conf=conf), SlurmActuator(slurm_conf=conf), client)
     finally:

@@ -49,6 +49,33 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            parser=named_path,
+            metavar="FILE",
+            help="Certificate with its chain: speak https only.",
+            show_default=False,
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-key",
+            parser=named_path,
+            metavar="FILE",
+            help="The key of the certificate.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_open_reads: Annotated[
+        bool,
+        typer.Option(
+            "--allow-open-reads",
+            help="Let everybody read who reaches an address that isn't loopback.",
+        ),
+    ] = False,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -73,6 +100,9 @@ def serve(
         "serve.folder": None if folder is None else str(folder.absolute()),
         "serve.log_roots": [str(root.absolute()) for root in log_root or ()] or None,
         "serve.kernel_logs": [str(path.absolute()) for path in kernel_log or ()] or None,
+        "serve.tls_cert_file": None if tls_cert is None else str(tls_cert.absolute()),
+        "serve.tls_key_file": None if tls_key is None else str(tls_key.absolute()),
+        "serve.allow_open_reads": allow_open_reads or None,
         "serve.mode": mode,
     }
     loaded = load_config(config, flags=flags)
