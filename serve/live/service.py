@@ -13,6 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
+from relume.serve.alerts.lane import Lane
+from relume.serve.alerts.metrics import AlertMetrics
+from relume.serve.alerts.service import Alerts, liveness, rules_of, targets_of
 from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
@@ -47,6 +50,7 @@ def run_service(settings: Settings) -> None:
     folder = Path(serve.folder)
     _make(folder)
     access = access_of(serve, folder)
+    targets = targets_of(settings.alerts)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
     with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
@@ -69,6 +73,12 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
         )
+        metrics, alive = AlertMetrics(registry), liveness(runner.readiness)
+        rules, base = rules_of(settings.alerts), settings.alerts.service_url
+        alerts = Alerts(
+            Lane(ledger, one, clock, metrics, rules=rules, is_alive=alive, base=base)
+            for one in targets
+        )
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -84,6 +94,7 @@ def run_service(settings: Settings) -> None:
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
+        alerts.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
@@ -94,6 +105,7 @@ def run_service(settings: Settings) -> None:
         finally:
             runner.stop(stop)
             thread.join()
+            alerts.stop()
             runner.close()
 
 

@@ -19,6 +19,9 @@ FOLDER_SETTINGS = frozenset(
         "metrics.names",
         "metrics.token_file",
         "metrics.ca_file",
+        "alerts.token_file",
+        "alerts.slack_url_file",
+        "alerts.heartbeat_url_file",
         "benchmarks.results_folder",
         "controller.folder",
         "controller.ca_file",
@@ -60,6 +63,7 @@ def _linear_time(pattern: str) -> str:
 
 
 FolderPath = Annotated[str, Field(min_length=1)]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_linear_time)]
 
 
@@ -257,6 +261,46 @@ class ServeSettings(_Section):
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+
+class AlertsSettings(_Section):
+    """Whom `relume serve` tells of incidents. `docs/alerts.md` describes what is sent."""
+
+    alertmanager_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Where Alertmanagers are, such as `"http://127.0.0.1:9093"`; all of a cluster of them.
+
+    None by default. They also get an alert that always fires while Relume watches."""
+
+    webhook_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Addresses to which each message is posted as JSON. None by default."""
+
+    slack_url_file: str = ""
+    """A file with the address of an incoming webhook of Slack, not readable by everybody.
+
+    Empty, the default: none. Mattermost and others understand the same form."""
+
+    heartbeat_url_file: str = ""
+    """A file with an address that is asked for each minute, not readable by everybody.
+
+    Only while jobs are watched and the scheduler is heard; who runs it calls somebody when that
+    ends. Empty, the default: none."""
+
+    token_file: str = ""
+    """A file with the bearer token for Alertmanagers and webhooks. Empty, the default: none."""
+
+    least_level: Literal["info", "warning", "critical"] = "warning"
+    """The lowest level that is told.
+
+    `info`: suspicions too; `warning`, the default: what is wrong, though nothing is to be done;
+    `critical`: only what is to be restarted, stopped, held, or kept from jobs."""
+
+    cooldown_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How long nothing more is told of an attempt or node after a message about it.
+
+    What matters more, and that it is over, is told at once. Lower repeats what flaps."""
+
+    service_url: str = Field(default="", pattern=r"^(https?://[^\s?#]+)?$")
+    """The service as people reach it, for links in messages. Empty, the default: no links."""
 
 
 class HangSettings(_Section):
@@ -567,6 +611,7 @@ class Settings(_Section):
     rules: RulesSettings = RulesSettings()
     metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
+    alerts: AlertsSettings = AlertsSettings()
     hang: HangSettings = HangSettings()
     straggler: StragglerSettings = StragglerSettings()
     lake: LakeSettings = LakeSettings()
