@@ -226,11 +226,11 @@ def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
 def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
     """Batches of lines, and lines that had been parsed before they landed."""
     parsed = iter(from_table(group.filter(group.column(PARSED))))
-    plain = group.set_column(
-        group.schema.get_field_index("observed_at"),
-        "observed_at",
-        group.column("observed_at").cast(pa.int64()),
-    ).combine_chunks()
+    plain = group
+    for name in ("observed_at", "event_time"):
+        place = group.schema.get_field_index(name)
+        plain = plain.set_column(place, name, group.column(name).cast(pa.int64()))
+    plain = plain.combine_chunks()
     for number, start, end in _numbers(group):
         rows = plain.slice(start, end - start)
         if rows.column(PARSED)[0].as_py():
@@ -247,8 +247,11 @@ def _sample_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
 
 def _batch(rows: pa.Table) -> LineBatch:
     columns = (rows.column(name).to_pylist() for name in ("text", "line", "offset"))
+    times = rows.column("event_time")
+    told = None if times.null_count == len(times) else tuple(times.to_pylist())
     return LineBatch(
         block=LandedBlock(rows.column("file")[0].as_py(), *columns),
+        event_times=told,
         **{name: rows.column(name)[0].as_py() for name in _CONSTANTS},
     )
 

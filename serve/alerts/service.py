@@ -7,18 +7,25 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+from relume.clock import SystemClock
 from relume.errors import ConfigError
 from relume.serve.alerts import forms
 from relume.serve.alerts.lane import Lane
 from relume.serve.alerts.memory import Rules
 from relume.serve.alerts.message import Level
+from relume.serve.alerts.metrics import AlertMetrics
 from relume.serve.alerts.targets import Alertmanager, Heartbeat, Post, Target, Webhook
 from relume.serve.api import PartStatus
 from relume.serve.api.tokens import require_private
+from relume.serve.ledger import Ledger
 from relume.settings import AlertsSettings
 from relume.verdict import Health
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0
@@ -36,6 +43,23 @@ class Alerts:
         self._lanes, self._look_seconds = list(lanes), look_seconds
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+
+    @classmethod
+    def of(
+        cls,
+        settings: AlertsSettings,
+        targets: Iterable[Target],
+        ledger: Ledger,
+        registry: CollectorRegistry,
+        readiness: Callable[[], Mapping[str, PartStatus]],
+    ) -> Self:
+        """Return the alerts of a service that tells `targets`."""
+        metrics, alive, rules = AlertMetrics(registry), liveness(readiness), rules_of(settings)
+        clock, base = SystemClock(), settings.service_url
+        return cls(
+            Lane(ledger, one, clock, metrics, rules=rules, is_alive=alive, base=base)
+            for one in targets
+        )
 
     def start(self) -> None:
         """Start a thread a lane."""

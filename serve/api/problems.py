@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from relume.errors import InputError, RelumeError, Retryable
+from relume.serve.intake.queue import BusyError
 from relume.serve.ledger import ConflictError, NotFoundError
 
 MEDIA_TYPE = "application/problem+json"
@@ -78,6 +79,8 @@ def status_of(error: RelumeError) -> HTTPStatus:
         return HTTPStatus.NOT_FOUND
     if isinstance(error, ConflictError):
         return HTTPStatus.CONFLICT
+    if isinstance(error, BusyError):
+        return HTTPStatus.TOO_MANY_REQUESTS
     if isinstance(error, InputError):
         return HTTPStatus.UNPROCESSABLE_ENTITY
     if isinstance(error, Retryable):

@@ -76,6 +76,14 @@ class Aftermath:
     told: list[Told] = field(default_factory=list)
     _cases: dict[str, _Case] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, _Case]:
+        """Leave out what became known just now: whoever keeps this has been told."""
+        return self._cases
+
+    def __setstate__(self, state: dict[str, _Case]) -> None:
+        """Take what is open."""
+        self.told, self._cases = [], state
+
     def note(self, watch: AttemptWatch, advice: Advice, incident: Incident | None) -> None:
         """Take Advice about a watched attempt; `incident` goes on in its cluster."""
         name = watch.name

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.serve.intake.metrics import IntakeMetrics
 
 _BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -32,6 +33,7 @@ class RunnerMetrics:
             ("operation", "kind", "settled"),
             registry=registry,
         )
+        self.intake = IntakeMetrics(registry)
         self._ticked = Gauge(
             "relume_tick_timestamp_seconds", "The newest tick, since 1970.", registry=registry
         )

@@ -32,6 +32,8 @@ class RunnerOptions:
         Time from one step to the next.
     watch
         Policy, mode, and how long a first sign is left to settle.
+    state_seconds, state_beside
+        How often its state is kept, 0 for never; whether by a process of its own.
     """
 
     cluster: str = ""
@@ -40,6 +42,8 @@ class RunnerOptions:
     kernel_logs: tuple[str, ...] = ()
     tick_seconds: float = 1.0
     watch: WatchSettings = field(default_factory=WatchSettings)
+    state_seconds: float = 300.0
+    state_beside: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> RunnerOptions:
@@ -52,6 +56,8 @@ class RunnerOptions:
             log_roots=serve.log_roots,
             kernel_logs=serve.kernel_logs,
             tick_seconds=serve.tick_seconds,
+            state_seconds=serve.state_seconds,
+            state_beside=True,
             watch=WatchSettings(
                 policy=policy_of(settings),
                 diagnosis=diagnosis_of(settings),

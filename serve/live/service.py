@@ -13,9 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
-from relume.serve.alerts.lane import Lane
-from relume.serve.alerts.metrics import AlertMetrics
-from relume.serve.alerts.service import Alerts, liveness, rules_of, targets_of
+from relume.serve.alerts.service import Alerts, targets_of
 from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
@@ -72,13 +70,9 @@ def run_service(settings: Settings) -> None:
             on_scheduler=runner.on_scheduler,
             attempts_view=runner.view,
             registry=registry,
+            door=runner.intake,
         )
-        metrics, alive = AlertMetrics(registry), liveness(runner.readiness)
-        rules, base = rules_of(settings.alerts), settings.alerts.service_url
-        alerts = Alerts(
-            Lane(ledger, one, clock, metrics, rules=rules, is_alive=alive, base=base)
-            for one in targets
-        )
+        alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -121,12 +115,7 @@ def _warm_up() -> None:
 
 def _require(serve: ServeSettings) -> None:
     if not serve.log_roots:
-        raise ConfigError(
-            "serve.log_roots",
-            found="none",
-            expected="the folders below which jobs write their output",
-            hint="name them, for example --log-root /home --log-root /scratch",
-        )
+        log.info("serve.log_roots names no folder: of jobs' logs only what is pushed is read")
     for root in serve.log_roots:
         if not Path(root).is_dir():
             log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)

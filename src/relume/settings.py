@@ -233,8 +233,9 @@ class ServeSettings(_Section):
     """Folders below which the output files of jobs are read.
 
     A job chooses the path of its output, so nothing outside is opened, nor a file of another user
-    than the job's. Empty by default: name the shared filesystems that jobs write to; a job that
-    writes elsewhere shows no progress and no failure, and its logs count as unhealthy."""
+    than the job's. Name the shared filesystems that jobs write to; a job that writes elsewhere
+    shows no progress and no failure, and its logs count as unhealthy. Empty, the default: no file
+    of a job is read, only what is pushed."""
 
     kernel_logs: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Kernel logs of the nodes, as paths with `{node}` for the node's name.
@@ -261,6 +262,13 @@ class ServeSettings(_Section):
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+    state_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How often what is known of running jobs is kept on disk, beside when the service stops.
+
+    A restart reads it and judges again only what landed since; without one it judges again all
+    that running jobs wrote, which may take minutes. Lower makes that less after a crash, and costs
+    a process of its own more often. 0 keeps none."""
 
 
 class AlertsSettings(_Section):

@@ -53,13 +53,14 @@ class Live:
             watch=WatchSettings(mode=Mode.ACT),
             **options,
         )
+        self.registry = CollectorRegistry()
         self.around = Surroundings(
             lake=path / "lake",
             ledger=self.ledger,
             options=self.options,
             analyzer=analyzer(),
             clock=self.clock,
-            metrics=RunnerMetrics(CollectorRegistry()),
+            metrics=RunnerMetrics(self.registry),
         )
         self.session = Session(self.around)
         self.step = 0
