@@ -277,15 +277,20 @@ class AlertsSettings(_Section):
     alertmanager_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
     """Where Alertmanagers are, such as `"http://127.0.0.1:9093"`; all of a cluster of them.
 
-    None by default. They also get an alert that always fires while Relume watches."""
+    None by default, so nobody is called. They also get an alert that always fires while Relume
+    watches: its end means that nobody does."""
 
     webhook_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
-    """Addresses to which each message is posted as JSON. None by default."""
+    """Addresses to which each message is posted as JSON.
+
+    None by default. They stand in the configuration as they are: an address that is a secret itself
+    belongs into `slack_url_file`, if it takes that form."""
 
     slack_url_file: str = ""
     """A file with the address of an incoming webhook of Slack, not readable by everybody.
 
-    Empty, the default: none. Mattermost and others understand the same form."""
+    Empty, the default, tells nobody there. Mattermost and others understand the same form. The
+    address is a secret, so it stands in a file of its own and in no message of ours."""
 
     heartbeat_url_file: str = ""
     """A file with an address that is asked for each minute, not readable by everybody.
@@ -294,7 +299,10 @@ class AlertsSettings(_Section):
     ends. Empty, the default: none."""
 
     token_file: str = ""
-    """A file with the bearer token for Alertmanagers and webhooks. Empty, the default: none."""
+    """A file with the bearer token for Alertmanagers and webhooks, not readable by everybody.
+
+    Empty, the default, sends none. All of them get the same one: name none that isn't yours to
+    trust with it."""
 
     least_level: Literal["info", "warning", "critical"] = "warning"
     """The lowest level that is told.
@@ -308,7 +316,10 @@ class AlertsSettings(_Section):
     What matters more, and that it is over, is told at once. Lower repeats what flaps."""
 
     service_url: str = Field(default="", pattern=r"^(https?://[^\s?#]+)?$")
-    """The service as people reach it, for links in messages. Empty, the default: no links."""
+    """The service as people reach it, such as `"https://relume.example"`, for links in messages.
+
+    Empty, the default, leaves links out: what `serve.listen` says is seldom what a browser
+    elsewhere can reach."""
 
 
 class HangSettings(_Section):

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -28,9 +27,9 @@ SUFFIXES = {
 }
 
 
-def promtool(*arguments: str | Path, **options: Any) -> str:
+def promtool(*arguments: str | Path, cwd: Path | None = None) -> str:
     command = ["promtool", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

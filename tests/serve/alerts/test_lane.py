@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from desk import Desk
@@ -73,7 +75,7 @@ def test_a_new_target_is_told_what_goes_on_and_not_what_is_long_over(desk: Desk)
 
 def test_what_flaps_waits_for_the_cooldown_unless_it_matters_more(desk: Desk) -> None:
     one = desk.begun()
-    slow = {"kind": Kind.STRAGGLER, "operation": Operation.OBSERVE}
+    slow: dict[str, Any] = {"kind": Kind.STRAGGLER, "operation": Operation.OBSERVE}
     desk.advise(**slow)
     one.step()
     desk.clock.advance(10)

@@ -52,7 +52,7 @@ def test_alertmanager_hears_again_and_again_of_what_goes_on(desk: Desk) -> None:
 
 def test_a_level_that_rises_is_a_new_alert_and_one_that_falls_is_not(desk: Desk) -> None:
     lane = desk.begun(manager(desk))
-    slow = {"kind": Kind.STRAGGLER, "operation": Operation.OBSERVE}
+    slow: dict[str, Any] = {"kind": Kind.STRAGGLER, "operation": Operation.OBSERVE}
     desk.advise(**slow)
     lane.step()
     desk.clock.advance(10)
