@@ -16,7 +16,7 @@ from relume.errors import ConfigError, UnreachableError
 from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
-from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger import open_configured
 from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
@@ -28,7 +28,7 @@ from relume.settings import ServeSettings, Settings
 log = logging.getLogger(__name__)
 BACKLOG = 4096
 """Connections that wait to be taken; the kernel's own limit may be lower."""
-LAKE, LEDGER = "lake", LEDGER_FILE
+LAKE = "lake"
 
 
 def run_service(settings: Settings) -> None:
@@ -39,7 +39,7 @@ def run_service(settings: Settings) -> None:
     ConfigError
         For settings that don't fit together, and for a data folder that can't be used.
     UnreachableError
-        When the address is taken, or the ledger locked.
+        When the address is taken, or the ledger can't be reached.
     """
     serve = settings.serve
     _require(serve)
@@ -49,7 +49,7 @@ def run_service(settings: Settings) -> None:
     access = access_of(serve, folder)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
-    with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
+    with _listen(serve.listen) as listener, open_configured(serve) as ledger:
         runner = Runner(
             Surroundings(
                 lake=folder / LAKE,

@@ -7,6 +7,7 @@ The words under a setting are its documentation: they go into `relume config sch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
@@ -23,6 +24,8 @@ FOLDER_SETTINGS = frozenset(
         "controller.folder",
         "controller.ca_file",
         "serve.folder",
+        "serve.ledger_password_file",
+        "serve.ledger_ca_file",
         "serve.tls_cert_file",
         "serve.tls_key_file",
         "serve.control_token_file",
@@ -59,6 +62,17 @@ def _linear_time(pattern: str) -> str:
     return pattern
 
 
+def _without_password(url: str) -> str:
+    if PASSWORD.search(url):
+        raise ValueError(
+            "a URL without a password: write it into a file, and name that as "
+            "serve.ledger_password_file"
+        )
+    return url
+
+
+PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+"""A user and password in a URL; the first group is the user."""
 FolderPath = Annotated[str, Field(min_length=1)]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_linear_time)]
 
@@ -202,6 +216,31 @@ class ServeSettings(_Section):
 
     On a local disk, since SQLite's journal breaks on network filesystems. Losing it loses what was
     seen and decided, but no job."""
+
+    ledger_url: Annotated[
+        str,
+        Field(pattern=r"^$|^sqlite:///.|^(mysql|mariadb)\+pymysql://"),
+        AfterValidator(_without_password),
+    ] = ""
+    """The database of the Advice ledger.
+
+    Empty, the default, is the SQLite file `ledger.db` in the folder, which is all that one service
+    needs. `mysql+pymysql://USER@HOST/DATABASE` is one on MariaDB (from 10.6) or MySQL (from 8.0),
+    which several services may share and a site backs up with the rest. With
+    `?unix_socket=/run/mysqld/mysqld.sock` at its end it is reached on this machine. While it is
+    away nothing is judged, and nothing is lost. A password doesn't belong in it."""
+
+    ledger_password_file: str = ""
+    """A file whose first line is the password of the ledger's database.
+
+    Empty, the default, sends none, which an account that is known by its unix socket needs. It must
+    not be readable by everybody."""
+
+    ledger_ca_file: str = ""
+    """Certificates (PEM) that the certificate of the ledger's server is checked against.
+
+    Empty, the default, checks nothing, which is enough on the same machine only. With it the
+    connection has TLS, or there is none."""
 
     control_token_file: str = ""
     """A file with the tokens of role *control*, one a line, as they are or hashed.
