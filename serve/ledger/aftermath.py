@@ -70,6 +70,14 @@ class Aftermath:
             limit=min(limit, MAX_PAGE),
         )
 
+    def going_on(self, since: int, limit: int) -> list[IncidentRecord]:
+        """Return incidents that go on, or were opened at a time or later; oldest first.
+
+        At most `limit`, and without the Advice that belongs to each.
+        """
+        with self._store.reading() as connection:
+            return incidents.going_on(connection, since, limit)
+
     def get_incident(self, incident_id: str) -> IncidentRecord | None:
         """Return one incident with the Advice that belongs to it."""
         return self._store.read(incidents.find, incident_id)

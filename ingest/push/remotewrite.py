@@ -1,0 +1,240 @@
+"""Prometheus' remote-write 1.0: samples in columns, under Relume's names.
+
+The protocol is https://prometheus.io/docs/specs/prw/remote_write_spec.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from relume.errors import InputError, shown
+from relume.ingest.lake.samplebatches import SampleBatch
+from relume.ingest.metrics.answers import MAX_TIME
+from relume.ingest.metrics.raw import NAME, Naming
+from relume.ingest.push import wire
+from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, SeriesBook
+from relume.ingest.push.sums import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from relume.ingest.skips import SkipCounts
+
+MAX_SAMPLES: Final = 1_000_000
+"""Samples of one body, and series of one; Prometheus sends some thousands."""
+MAX_SERIES: Final = 8_000_000
+"""Series that are remembered (100 bytes each); one more and all are read anew."""
+MAX_LABELS: Final = 128
+MAX_LABEL_BYTES: Final = 4096
+_MILLISECOND = 1_000
+_STALE = 0x7FF0_0000_0000_0002
+_QUIET = 1 << 51
+_DCGM = "DCGM_"
+_BLANKS = (2.0**47, 2.0**47 + 3, 2.0**63 - 1024)
+"""DCGM's numbers for *no value*: from the first to the second, and from the third on
+(`relume.ingest.metrics.raw`)."""
+_Columns = tuple["NDArray[np.int32]", "NDArray[np.int64]", "NDArray[np.float64]"]
+
+
+class RemoteWrite:
+    """Decodes the bodies of one receiver; remembers the series of earlier ones. Not thread-safe.
+
+    Parameters
+    ----------
+    naming
+        What series are to Relume: `relume.features.metrics.names`.
+    source, cluster
+        Of every sample.
+    max_series
+        Series that are remembered.
+    seed
+        Two numbers that the hashes of labels begin with; such that nobody can guess when null.
+    """
+
+    def __init__(
+        self,
+        naming: Naming,
+        *,
+        source: str = "remote_write",
+        cluster: str = "local",
+        max_series: int = MAX_SERIES,
+        seed: tuple[int, int] | None = None,
+    ) -> None:
+        self._naming, self._source, self._cluster = naming, source, cluster
+        self._max_series = max_series
+        drawn = (secrets.randbits(63), secrets.randbits(63))
+        self._seed = np.array(drawn if seed is None else seed, np.int64)
+        self._book, self._sums = SeriesBook(), Sums()
+
+    @property
+    def known(self) -> int:
+        """Series that are remembered."""
+        return len(self._book)
+
+    def decode(
+        self, data: bytes, skipped: SkipCounts, *, observed_at: int | None = None
+    ) -> SampleBatch:
+        """Return the samples of a WriteRequest in order of time, unpacked already.
+
+        Parameters
+        ----------
+        data
+            The message.
+        skipped
+            Where what gives no sample is counted.
+        observed_at
+            Of every sample.
+
+        Raises
+        ------
+        InputError
+            When it is none, or has too many series, samples or labels. Nothing of it counts then.
+        """
+        body = wire.view(data)
+        series, samples = self._read(body)
+        rows = self._rows(data, body, series)
+        skipped.add("metric_histogram", int((series[4] > 0).sum()))
+        skipped.add("metric_unknown", int((self._book.of("kind", rows) == UNKNOWN).sum()))
+        found = self._in_order(*self._values(rows, samples, skipped))
+        return self._batch(*found, observed_at)
+
+    def _read(self, body: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        outer, inner = wire.count_nested(body, wire.TEXT_1, wire.TEXT_2)
+        _require_read(outer)
+        if max(outer, inner) > MAX_SAMPLES:
+            raise InputError(
+                "body",
+                found=f"{outer:,} series with {inner:,} samples",
+                expected=f"at most {MAX_SAMPLES:,} of each",
+                hint="lower queue_config.max_samples_per_send",
+            )
+        series, samples = wire.empty(outer, 5), wire.empty(inner, 3)
+        _require_read(wire.read_series(body, self._seed, series, samples)[0])
+        return series, samples
+
+    def _rows(
+        self, data: bytes, body: NDArray[np.uint8], series: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        """Return the numbers of the series, those of new ones too."""
+        keys = series[2:4]
+        rows = self._book.table.find(keys)
+        new = np.flatnonzero(rows < 0)
+        if not len(new):
+            return rows
+        if len(self._book) + 2 * len(new) > self._max_series:
+            self._book, self._sums = SeriesBook(), Sums()
+            rows = self._book.table.find(keys)
+            new = np.flatnonzero(rows < 0)
+        bounds = zip(*(column[new].tolist() for column in series[:4]), strict=True)
+        labels = {(one, two): _labels(data, body, *span) for *span, one, two in bounds}
+        made = {key: self._add(named) for key, named in labels.items()}
+        numbers = np.fromiter(made.values(), np.int32, len(made))
+        self._book.table.put(np.array(list(made), np.int64).T, numbers)
+        return self._book.table.find(keys)
+
+    def _add(self, labels: dict[str, str]) -> int:
+        name = labels.pop(NAME, "")
+        named = self._naming.named(name, labels) if self._naming.knows(name) else None
+        return self._book.add(named, DCGM if name.startswith(_DCGM) else PLAIN)
+
+    def _values(
+        self, rows: NDArray[np.int32], samples: NDArray[np.int64], skipped: SkipCounts
+    ) -> _Columns:
+        """Return series, times and values of what is something, sums added up."""
+        of = rows[samples[0]]
+        kinds = self._book.of("kind", of)
+        is_known = kinds != UNKNOWN
+        is_stale = (samples[1] & ~_QUIET) == _STALE
+        limit = MAX_TIME // _MILLISECOND
+        is_timed = (samples[2] >= -limit) & (samples[2] <= limit)
+        skipped.add("metric_stale", int((is_known & is_stale).sum()))
+        skipped.add("metric_value", int((is_known & ~is_stale & ~is_timed).sum()))
+        kept = np.flatnonzero(is_known & ~is_stale & is_timed)
+        of, kinds, times = of[kept], kinds[kept], samples[2][kept] * _MILLISECOND
+        values = samples[1][kept].view(np.float64)
+        low, high, above = _BLANKS
+        is_blank = ((values >= low) & (values <= high)) | (values >= above)
+        values = np.where((kinds == DCGM) & is_blank, np.nan, values) * self._book.scales(of)
+        return self._summed(of, times, values, kinds == PART)
+
+    def _summed(
+        self,
+        of: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
+        is_part: NDArray[np.bool_],
+    ) -> _Columns:
+        if not is_part.any():
+            return of, times, values
+        parts = of[is_part]
+        sums = self._book.of("sum", parts)
+        told, at, made = self._sums.take(parts, sums, times[is_part], values[is_part])
+        series = np.array(self._book.sum_series, np.int32)[told]
+        whole = ~is_part
+        return (
+            np.concatenate([of[whole], series]),
+            np.concatenate([times[whole], at]),
+            np.concatenate([values[whole], made]),
+        )
+
+    def _in_order(
+        self, of: NDArray[np.int32], times: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> _Columns:
+        if (times[1:] >= times[:-1]).all():
+            return of, times, values
+        order = np.argsort(times, kind="stable")
+        return of[order], times[order], values[order]
+
+    def _batch(
+        self,
+        of: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
+        observed_at: int | None,
+    ) -> SampleBatch:
+        series, row_series = np.unique(of, return_inverse=True)
+        return SampleBatch(
+            series=self._book.batch(series),
+            row_series=row_series.astype(np.int32),
+            event_time=times,
+            value=values,
+            source=self._source,
+            cluster=self._cluster,
+            observed_at=observed_at,
+        )
+
+
+def _labels(data: bytes, body: NDArray[np.uint8], start: int, stop: int) -> dict[str, str]:
+    """Read the labels of one series; of those that come twice the last counts."""
+    found = np.zeros((MAX_LABELS, 4), np.int64)
+    count = wire.read_pairs(body, start, stop, wire.TEXT_1, found)
+    _require_read(count)
+    if count > MAX_LABELS:
+        raise _no_request(f"a series with {count} labels")
+    labels: dict[str, str] = {}
+    for begin, end, value, last in found[:count].tolist():
+        if max(end - begin, last - value) > MAX_LABEL_BYTES:
+            raise _no_request(f"a label of more than {MAX_LABEL_BYTES} bytes")
+        try:
+            labels[data[begin:end].decode()] = data[value:last].decode()
+        except UnicodeDecodeError as error:
+            text = shown(data[begin:last].decode("utf-8", "replace"))
+            raise _no_request(f"a label that is no UTF-8: {text}") from error
+    return labels
+
+
+def _require_read(result: int) -> None:
+    if result < 0:
+        raise _no_request(wire.WRONG[result])
+
+
+def _no_request(found: str) -> InputError:
+    return InputError(
+        "body",
+        found=found,
+        expected="a WriteRequest of Prometheus' remote-write 1.0",
+        hint="remote-write 2.0 isn't read: leave protobuf_message at its default",
+    )
