@@ -19,10 +19,13 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from mariadb_server import MariaDB
 
 SERVERS_FILE = Path(__file__).with_name("servers.toml")
 ROOT = Path(__file__).parents[1]
@@ -83,6 +86,17 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(require_server: Callable[[str], None]) -> Iterator[MariaDB]:
+    """Return a running MariaDB, one for the session."""
+    require_server("mariadb")
+    from mariadb_server import mariadb  # noqa: PLC0415 - needs PyMySQL only here
+
+    # Not below tmp_path: the name of its unix socket would grow too long.
+    with tempfile.TemporaryDirectory(prefix="rl-") as folder, mariadb(Path(folder)) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

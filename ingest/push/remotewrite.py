@@ -69,7 +69,8 @@ class RemoteWrite:
         self._seed = np.array(drawn if seed is None else seed, np.int64)
         self._book, self._sums = SeriesBook(), Sums()
 
-    def __len__(self) -> int:
+    @property
+    def known(self) -> int:
         """Series that are remembered."""
         return len(self._book)
 

@@ -21,6 +21,7 @@ from relume.serve.api.problems import answer_with_problems
 from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
 from relume.serve.api.reports import report_routes
+from relume.serve.api.state import ServiceState
 from relume.serve.ledger import Ledger
 
 
@@ -60,6 +61,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         What series of Prometheus are to Relume; the names that come with it when null.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
+    metrics.registry.register(ServiceState(ledger, readiness))
     app = FastAPI(
         title="Relume",
         version=__version__,

@@ -201,7 +201,7 @@ def test_what_is_remembered_is_bounded() -> None:
         ]
         made = request(series)
         assert decoded(made.SerializeToString(), receiver) == expected_of(made)
-        assert len(receiver) <= 50
+        assert receiver.known <= 50
 
 
 def test_thousands_of_series_are_told_apart() -> None:

@@ -108,7 +108,7 @@ def test_many_sums_are_kept_apart() -> None:
     numbers = np.arange(3_000, dtype=np.int32)
     for time in range(7):
         of, times, values = sums.take(
-            numbers, numbers // 3, np.full(3_000, time, np.int64), numbers * 1.0
+            numbers, numbers // 3, np.full(3_000, time, np.int64), numbers.astype(np.float64)
         )
         if time < SLOTS:
             assert not len(of)
