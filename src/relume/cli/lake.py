@@ -288,7 +288,7 @@ def compact(*, lake: LakeOption, as_json: JsonOption = False) -> None:
     from relume.ingest.lake import LakeReader, LakeWriter
     from relume.ingest.lake.compaction import compact as merge
 
-    LakeReader(lake).positions()  # an error where there is no lake: none is to be made
+    next(LakeReader(lake).commits(), None)  # an error where there is no lake: none is to be made
     with LakeWriter(lake) as writer:
         writer.seal()
         done = merge(lake, SystemClock())
