@@ -23,6 +23,7 @@ from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,13 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
             door=runner.intake,
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
         server = uvicorn.Server(
             uvicorn.Config(
