@@ -92,7 +92,7 @@ def test_goodput_counts_the_time_that_is_asked_for(site: Site) -> None:
     assert rate["value"] == pytest.approx(1000 / (3 / 24))
     assert rate["low"] < rate["value"] < rate["high"]
     page = site.page("/goodput?days=90")
-    assert [one["class"] for one in page.named("rect")][0] == "bucket b-productive"
+    assert next(one["class"] for one in page.named("rect")) == "bucket b-productive"
 
 
 def test_attempts_of_one_job_that_overlap_are_left_out_and_named(site: Site) -> None:

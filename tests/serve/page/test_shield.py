@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from paging import PERSON, Site
 from relume.serve.page.shield import SAFE_HEADERS, Shield
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 
 @pytest.fixture
