@@ -14,7 +14,7 @@ from relume.errors import RelumeError
 from relume.serve.api.ports import Readiness
 from relume.serve.api.problems import status_of as status_of_error
 from relume.serve.ledger import Ledger
-from relume.serve.page import advised, assets, goodput, incidents, jobs, nodes
+from relume.serve.page import advised, assets, goodput, incidents, jobs, nodes, rules
 from relume.serve.page.render import Page, answer, environment, wants_json
 from relume.serve.page.shield import Shield
 from relume.serve.page.status import Status, status_of
@@ -66,6 +66,7 @@ class Dashboard:
         add("/nodes", self._nodes, methods=["GET"])
         add("/advice", self._advice, methods=["GET"])
         add("/advice/{advice_id}", self._one_advice, methods=["GET"])
+        add("/scoreboard", self._scoreboard, methods=["GET"])
         add("/goodput", self._goodput, methods=["GET"])
         add("/status", self._status, methods=["GET"])
         add("/login", self._login, methods=["GET"])
@@ -116,6 +117,12 @@ class Dashboard:
     def _one_advice(self, request: Request, advice_id: str) -> Response:
         def draw(now: int) -> Page:
             return Page("one_advice", "Advice", advised.one_advice(self.ledger, advice_id, now))
+
+        return self._answer(request, draw)
+
+    def _scoreboard(self, request: Request, days: int = 30) -> Response:
+        def draw(now: int) -> Page:
+            return Page("scoreboard", "Scoreboard", rules.rules_page(self.ledger, now, days))
 
         return self._answer(request, draw)
 

@@ -37,10 +37,11 @@ PAGES = {
     "job": "/jobs/7-0",
     "job-course": "/jobs/7-0?part=timeline",
     "nodes": "/nodes",
+    "scoreboard": "/scoreboard",
     "goodput": "/goodput",
     "login": "/login",
 }
-WIDTHS = (390, 1440, 1920)
+WIDTHS = {"light": (390, 1440), "dark": (390, 1920)}
 
 
 @dataclass
@@ -123,14 +124,14 @@ def log_in(watched: Watched, site: Site) -> None:
     page.locator("html[data-can~=control]").wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", WIDTHS)
 def test_every_page_fits_and_says_nothing_to_the_console(
     site: Site, artifacts: Path, scheme: Any
 ) -> None:
     site.snapshot()
     with site.window(color_scheme=scheme) as watched:
         page = watched.page
-        for width in WIDTHS:
+        for width in WIDTHS[scheme]:
             page.set_viewport_size({"width": width, "height": 900})
             for name in PAGES:
                 answer = page.goto(site.path(name))

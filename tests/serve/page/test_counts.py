@@ -8,10 +8,12 @@ import pytest
 from advising import make_advice, make_attempt
 from paging import NOW, SECOND, Site
 from relume.advice import Operation, Scope
+from relume.benchmarks.page.filling import fill
 from relume.events import Actor
 from relume.models.fleet.nodes import NodeState
 from relume.models.lemons.online import Fault
 from relume.models.lemons.quarantine import Hold
+from relume.serve.ledger import LabelRecord
 from relume.serve.live.fleet import FleetState
 from relume.serve.page import goodput, nodes
 from relume.verdict import Domain, Evidence
@@ -121,3 +123,18 @@ def test_restarts_are_counted_by_what_became_of_them(
     monkeypatch.setattr(goodput, "MAX_ATTEMPTS", 0)
     site.ledger.put_attempt(make_attempt())
     assert site.twin("/goodput")["is_cut"]
+
+
+def test_rules_are_scored_by_what_people_say(site: Site) -> None:
+    advice = fill(site.ledger, NOW, 12)
+    for one, right in ((advice[0], True), (advice[6], False)):
+        label = LabelRecord(advice_id=one.advice_id, right=right, who="ada", why="so <b>", at=NOW)
+        site.ledger.put_label(label)
+    twin = site.twin("/scoreboard?days=7")
+    [rule] = [one for one in twin["board"]["rules"] if one["rule"] == "xid_79"]
+    assert (rule["alarms"], rule["true"], rule["false"], rule["unlabelled"]) == (2, 1, 1, 0)
+    assert rule["precision"]["low"] < 0.5 < rule["precision"]["high"]
+    assert twin["false_total"] == 1
+    page = site.page("/scoreboard?days=7")
+    assert "xid_79 ✕ crash 2 1 1 0 50.0 %" in page.text
+    assert "wrong, says ada : so <b>" in page.text.replace("ada:", "ada :")

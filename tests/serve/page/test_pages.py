@@ -16,7 +16,7 @@ from relume.serve.ledger import Closing, LabelRecord
 from relume.serve.page.incidents import PAGE
 from relume.verdict import Health
 
-PAGES = ("/", "/?show=over", "/jobs", "/nodes", "/advice", "/goodput", "/login")
+PAGES = ("/", "/?show=over", "/jobs", "/nodes", "/advice", "/scoreboard", "/goodput", "/login")
 MENU = ["/", "/advice", "/jobs", "/nodes", "/scoreboard", "/goodput"]
 EMPTY = {
     "/": "Nothing is open. That means what it says only while the service watches",
@@ -25,6 +25,7 @@ EMPTY = {
     "/jobs?q=nobody": "No job with this id, and no run of this name",
     "/nodes": "Nobody has told of any node yet",
     "/advice": "Nothing waits for a person.",
+    "/scoreboard": "No rule raised an alarm in the last 30 days",
     "/goodput": "No attempt is known to have run in the last 7 days.",
 }
 
@@ -167,7 +168,9 @@ def test_what_is_not_there_is_said_on_a_page(site: Site, path: str) -> None:
     assert site.twin(path, 404)["status"] == 404
 
 
-@pytest.mark.parametrize("path", ["/jobs/a b", "/goodput?days=3", "/?before=nobody"])
+@pytest.mark.parametrize(
+    "path", ["/jobs/a b", "/goodput?days=3", "/scoreboard?days=3", "/?before=nobody"]
+)
 def test_what_makes_no_sense_is_said_on_a_page(site: Site, path: str) -> None:
     page = site.page(path, 422)
     check_structure(page)
