@@ -150,10 +150,11 @@ def test_every_page_fits_and_says_nothing_to_the_console(
 
 def test_what_happens_appears_by_itself(site: Site, watched: Watched) -> None:
     watched.page.goto("/")
-    total = site.ledger.count_incidents()[0]
-    expect_text(watched, "h1", f"{total} open incidents")
-    fill(site.ledger, SystemClock().now(), 1)
-    expect_text(watched, "h1", f"{total + 1} open incidents")
+    watched.page.locator("#live .row").first.wait_for()
+    [one] = fill(site.ledger, SystemClock().now(), 1)
+    incident = site.ledger.incident_of(one.advice_id)
+    assert incident is not None
+    watched.page.locator(f"#row-{incident.incident_id}").wait_for()
 
 
 def test_hostile_lines_are_text(site: Site, watched: Watched) -> None:
