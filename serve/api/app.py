@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
@@ -36,6 +38,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     registry: CollectorRegistry | None = None,
     door: Door | None = None,
     naming: Naming | None = None,
+    pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -59,6 +62,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         What takes in what is pushed; without one nothing can be.
     naming
         What series of Prometheus are to Relume; the names that come with it when null.
+    pages
+        What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
     metrics.registry.register(ServiceState(ledger, readiness))
@@ -81,5 +86,6 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(login_routes(access, clock))
     describe(app)
     app.add_middleware(Gate, access=access, clock=clock)
+    pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app
