@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
@@ -19,6 +21,7 @@ from relume.serve.api.problems import answer_with_problems
 from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
 from relume.serve.api.reports import report_routes
+from relume.serve.api.state import ServiceState
 from relume.serve.ledger import Ledger
 
 
@@ -32,6 +35,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
     door: Door | None = None,
+    pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -53,8 +57,11 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
     door
         What takes in what is pushed; without one nothing can be.
+    pages
+        What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
+    metrics.registry.register(ServiceState(ledger, readiness))
     app = FastAPI(
         title="Relume",
         version=__version__,
@@ -74,5 +81,6 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(login_routes(access, clock))
     describe(app)
     app.add_middleware(Gate, access=access, clock=clock)
+    pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app

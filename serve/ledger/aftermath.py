@@ -14,17 +14,14 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.store import Store
+from relume.serve.ledger.overview import Overview
 
 MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath:
+class Aftermath(Overview):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
         """Write what happened after an Advice; false, and nothing written, if that is known.
@@ -69,6 +66,14 @@ class Aftermath:
             before=before,
             limit=min(limit, MAX_PAGE),
         )
+
+    def going_on(self, since: int, limit: int) -> list[IncidentRecord]:
+        """Return incidents that go on, or were opened at a time or later; oldest first.
+
+        At most `limit`, and without the Advice that belongs to each.
+        """
+        with self._store.reading() as connection:
+            return incidents.going_on(connection, since, limit)
 
     def get_incident(self, incident_id: str) -> IncidentRecord | None:
         """Return one incident with the Advice that belongs to it."""

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
+from relume.serve.alerts.service import Alerts, targets_of
 from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
@@ -23,6 +24,7 @@ from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ def run_service(settings: Settings) -> None:
     folder = Path(serve.folder)
     _make(folder)
     access = access_of(serve, folder)
+    targets = targets_of(settings.alerts)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
     with _listen(serve.listen) as listener, open_configured(serve) as ledger:
@@ -69,7 +72,15 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
             door=runner.intake,
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
+        alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -85,6 +96,7 @@ def run_service(settings: Settings) -> None:
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
+        alerts.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
@@ -95,6 +107,7 @@ def run_service(settings: Settings) -> None:
         finally:
             runner.stop(stop)
             thread.join()
+            alerts.stop()
             runner.close()
 
 

@@ -20,6 +20,9 @@ FOLDER_SETTINGS = frozenset(
         "metrics.names",
         "metrics.token_file",
         "metrics.ca_file",
+        "alerts.token_file",
+        "alerts.slack_url_file",
+        "alerts.heartbeat_url_file",
         "benchmarks.results_folder",
         "controller.folder",
         "controller.ca_file",
@@ -74,6 +77,7 @@ def _without_password(url: str) -> str:
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 """A user and password in a URL; the first group is the user."""
 FolderPath = Annotated[str, Field(min_length=1)]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_linear_time)]
 
 
@@ -304,6 +308,57 @@ class ServeSettings(_Section):
     A restart reads it and judges again only what landed since; without one it judges again all
     that running jobs wrote, which may take minutes. Lower makes that less after a crash, and costs
     a process of its own more often. 0 keeps none."""
+
+
+class AlertsSettings(_Section):
+    """Whom `relume serve` tells of incidents. `docs/alerts.md` describes what is sent."""
+
+    alertmanager_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Where Alertmanagers are, such as `"http://127.0.0.1:9093"`; all of a cluster of them.
+
+    None by default, so nobody is called. They also get an alert that always fires while Relume
+    watches: its end means that nobody does."""
+
+    webhook_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Addresses to which each message is posted as JSON.
+
+    None by default. They stand in the configuration as they are: an address that is a secret itself
+    belongs into `slack_url_file`, if it takes that form."""
+
+    slack_url_file: str = ""
+    """A file with the address of an incoming webhook of Slack, not readable by everybody.
+
+    Empty, the default, tells nobody there. Mattermost and others understand the same form. The
+    address is a secret, so it stands in a file of its own and in no message of ours."""
+
+    heartbeat_url_file: str = ""
+    """A file with an address that is asked for each minute, not readable by everybody.
+
+    Only while jobs are watched and the scheduler is heard; who runs it calls somebody when that
+    ends. Empty, the default: none."""
+
+    token_file: str = ""
+    """A file with the bearer token for Alertmanagers and webhooks, not readable by everybody.
+
+    Empty, the default, sends none. All of them get the same one: name none that isn't yours to
+    trust with it."""
+
+    least_level: Literal["info", "warning", "critical"] = "warning"
+    """The lowest level that is told.
+
+    `info`: suspicions too; `warning`, the default: what is wrong, though nothing is to be done;
+    `critical`: only what is to be restarted, stopped, held, or kept from jobs."""
+
+    cooldown_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How long nothing more is told of an attempt or node after a message about it.
+
+    What matters more, and that it is over, is told at once. Lower repeats what flaps."""
+
+    service_url: str = Field(default="", pattern=r"^(https?://[^\s?#]+)?$")
+    """The service as people reach it, such as `"https://relume.example"`, for links in messages.
+
+    Empty, the default, leaves links out: what `serve.listen` says is seldom what a browser
+    elsewhere can reach."""
 
 
 class HangSettings(_Section):
@@ -614,6 +669,7 @@ class Settings(_Section):
     rules: RulesSettings = RulesSettings()
     metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
+    alerts: AlertsSettings = AlertsSettings()
     hang: HangSettings = HangSettings()
     straggler: StragglerSettings = StragglerSettings()
     lake: LakeSettings = LakeSettings()

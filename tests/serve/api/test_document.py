@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from relume.errors import InputError, UnreachableError
 from relume.serve import ledger as ledger_package
+from relume.serve.alerts.metrics import AlertMetrics
 from relume.serve.intake.queue import BusyError
 from relume.serve.ledger.errors import AdviceConflictError, ConflictError
 from relume.serve.ledger.tables import METADATA
@@ -38,6 +39,7 @@ def test_every_metric_is_described_and_no_other(repository: Path, service: Servi
     named = set(re.findall(r"^\| `(relume_\w+)` \|", page, re.MULTILINE))
     runner = CollectorRegistry()
     RunnerMetrics(runner)
+    AlertMetrics(runner)
     text = service.open.get("/metrics").text + generate_latest(runner).decode()
     printed = re.findall(r"^# HELP (\w+)", text, re.MULTILINE)
     assert named == {name for name in printed if not name.endswith("_created")}
