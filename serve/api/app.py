@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
@@ -33,6 +35,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
     door: Door | None = None,
+    pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -54,6 +57,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
     door
         What takes in what is pushed; without one nothing can be.
+    pages
+        What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
     metrics.registry.register(ServiceState(ledger, readiness))
@@ -76,5 +81,6 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(login_routes(access, clock))
     describe(app)
     app.add_middleware(Gate, access=access, clock=clock)
+    pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app

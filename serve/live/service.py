@@ -24,6 +24,7 @@ from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,13 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
             door=runner.intake,
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
         alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(
