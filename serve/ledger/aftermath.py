@@ -14,17 +14,14 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.store import Store
+from relume.serve.ledger.overview import Overview
 
 MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath:
+class Aftermath(Overview):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
         """Write what happened after an Advice; false, and nothing written, if that is known.

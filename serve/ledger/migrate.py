@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from relume.errors import ConfigError
 from relume.serve.ledger.resuming import is_marked, resumable
 
+Reading = Callable[[Callable[[Connection], bool]], bool]
 Transaction = Callable[[], AbstractContextManager[Connection]]
 
 _ONE_AT_A_TIME = Lock()  # Alembic keeps the migration that runs in a global
@@ -29,13 +30,13 @@ def alembic_config() -> Config:
     return config
 
 
-def bring_up_to_date(reading: Transaction, migrating: Transaction, name: str) -> None:
+def bring_up_to_date(reading: Reading, migrating: Transaction, name: str) -> None:
     """Apply the migrations that are missing: all or none, or so that they can be gone on with.
 
     Parameters
     ----------
     reading
-        What begins a transaction.
+        What returns what a function finds in a transaction.
     migrating
         What lets nobody else change tables meanwhile; a transaction where tables can be changed in
         one.
@@ -50,9 +51,8 @@ def bring_up_to_date(reading: Transaction, migrating: Transaction, name: str) ->
     """
     config = alembic_config()
     script = ScriptDirectory.from_config(config)
-    with reading() as connection:
-        if _is_done(connection, script):
-            return
+    if reading(lambda connection: _is_done(connection, script)):
+        return
     with migrating() as connection:
         if _is_done(connection, script):  # another process was faster
             return

@@ -9,8 +9,9 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingErr
 
 from relume.errors import ConfigError, InputError, RelumeError, UnreachableError
 
-BROKEN_OFF = frozenset({1020, 1205, 1213, 1317})
-"""Another snapshot, a lock that took too long, deadlock, KILL QUERY: nothing is written."""
+BROKEN_OFF = frozenset({1020, 1205, 1213, 1317, 1412})
+"""Another snapshot, a lock that took too long, deadlock, KILL QUERY, a table younger than the
+snapshot: nothing is written."""
 LOST = frozenset({0, 1053, 1927, 2006, 2013, 2055, 4031})
 """The connection is gone; whether a COMMIT was done isn't known."""
 EXISTS = frozenset({1022, 1050, 1060, 1061, 1359, 1826})

@@ -39,7 +39,7 @@ class Store:
         """
         store = cls.connect(url, access)
         try:
-            bring_up_to_date(store.reading, store.migrating, store.name)
+            bring_up_to_date(store.database.read, store.migrating, store.name)
         except BaseException:
             store.close()
             raise

@@ -371,3 +371,20 @@ def test_the_password_is_in_no_message(mariadb_server: MariaDB, url: str) -> Non
     assert store.name == url
     assert USER in store.name
     store.close()
+
+
+def test_a_table_that_is_younger_than_the_snapshot_is_read_with_the_next_one(
+    mariadb_server: MariaDB, served_store: Store, url: str
+) -> None:
+    made: list[int] = []
+
+    def work(connection: Connection) -> int:
+        if not made:
+            made.append(1)
+            mariadb_server.ask("CREATE OR REPLACE TABLE young (n INTEGER)", database_of(url))
+        return len(connection.exec_driver_sql("SELECT * FROM young").all())
+
+    try:
+        assert served_store.read(work) == 0
+    finally:
+        mariadb_server.ask("DROP TABLE young", database_of(url))
