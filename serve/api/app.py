@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from relume import __version__
 from relume.clock import Clock
+from relume.features.metrics.names import load_names
+from relume.ingest.metrics.raw import Naming
 from relume.serve.api.access import Access
 from relume.serve.api.control import control_routes
 from relume.serve.api.document import describe
@@ -35,6 +37,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
     door: Door | None = None,
+    naming: Naming | None = None,
     pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
@@ -57,6 +60,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
     door
         What takes in what is pushed; without one nothing can be.
+    naming
+        What series of Prometheus are to Relume; the names that come with it when null.
     pages
         What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
@@ -77,7 +82,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(report_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     if door is not None:
-        app.include_router(push_routes(door))
+        app.include_router(push_routes(door, naming or load_names()))
     app.include_router(login_routes(access, clock))
     describe(app)
     app.add_middleware(Gate, access=access, clock=clock)

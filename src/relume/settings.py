@@ -296,6 +296,13 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
+    compact_seconds: float = Field(default=600.0, ge=0, le=86400)
+    """How often small segments of the lake are merged into large ones.
+
+    Each commit, of which there may be twenty a second, is a file a table. Rarely means more small
+    files, which queries and restarts have to open; 0 leaves it to `relume lake compact`. It is done
+    beside everything else, at a low priority."""
+
     tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
     """How often logs are looked at and jobs judged.
 
