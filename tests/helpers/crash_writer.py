@@ -66,7 +66,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            write(*sys.argv[1:3], int(line))
+            write(sys.argv[1], sys.argv[2], int(line))
         os.waitpid(child, 0)
         say("ended")
 
