@@ -80,7 +80,14 @@ class Runner:
         self.take_in()
         with self._lock:
             if self._session is not None:
-                self._session.finish()
+                self._finish(self._session)
+
+    def _finish(self, session: Session) -> None:
+        """Write what is there; what can't be written now is judged again by the next service."""
+        try:
+            session.finish()
+        except RelumeError as error:
+            self._fail(error)
 
     def compact(self) -> None:
         """Begin to merge small segments of the lake, when there are enough of them."""
@@ -221,6 +228,8 @@ class Runner:
 
     def _open(self) -> Session:
         if self._session is None:
+            # Without a ledger there is no session: ask before the lake is read for nothing.
+            self._around.ledger.ping()
             self._session = Session(self._around)
         return self._session
 

@@ -17,7 +17,6 @@ import pytest
 from typer.testing import CliRunner
 
 from relume.cli import app
-from relume.serve.live import service
 from relume.controller.service import ServiceClient
 from relume.errors import UnreachableError
 
@@ -148,10 +147,13 @@ def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("polls", [False, True])
 def test_slurm_is_asked_where_the_configuration_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, polls: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    polls: bool,  # noqa: FBT001
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(service, "run_service", lambda _, ask: asked.append(ask))
+    place = "relume.serve.live.service.run_service"
+    monkeypatch.setattr(place, lambda _, ask: asked.append(ask))
     config = tmp_path / "relume.toml"
     config.write_text(f"[serve]\npoll_slurm = {str(polls).lower()}\n")
     assert CliRunner().invoke(app, ["serve", "--config", str(config)]).exit_code == 0
