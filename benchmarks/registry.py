@@ -344,7 +344,7 @@ BENCHES: tuple[Bench, ...] = (
         "pushed-equals-offline",
         "attempts pushed over HTTP at 1 to 1000 times their speed give the Advice of a replay, and "
         "no line is lost or doubled, with 20 kills in between",
-        "folder with failure-cases/, or none",
+        "none (recorded attempts with a folder that holds failure-cases/)",
         "relume.benchmarks.pushed.bench",
         has_quick=True,
     ),
