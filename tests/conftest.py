@@ -54,30 +54,34 @@ def _install(commands: list[str], packages: list[str]) -> None:
                 subprocess.run(["apt-get", *arguments], check=True, env=environment)  # noqa: S607
 
 
-@pytest.fixture(scope="session")
-def require_server() -> Callable[[str], None]:
-    """Return a function that makes sure of a server of `servers.toml`, or skips or fails the test."""
+def _require_server(name: str) -> None:
+    """Make sure of a server of `servers.toml`, or skip or fail the test."""
     servers: dict[str, Any] = tomllib.loads(SERVERS_FILE.read_text())
     mode = os.environ.get("RELUME_TEST_SERVERS", "skip")
     if mode not in {"install", "skip", "require"}:
         pytest.fail(f"RELUME_TEST_SERVERS is {mode!r}, expected install, skip or require")
-
-    def require(name: str) -> None:
-        commands, packages = servers[name]["commands"], servers[name]["packages"]
-        if mode != "skip" and _may_install():
-            _install(commands, packages)
-        if missing := ", ".join(_missing(commands)):
-            words = f"server {name}: {missing} not found (apt-get install {' '.join(packages)})"
-            (pytest.fail if mode == "require" else pytest.skip)(words)
-
-    return require
+    commands, packages = servers[name]["commands"], servers[name]["packages"]
+    if mode != "skip" and _may_install():
+        _install(commands, packages)
+    if missing := ", ".join(_missing(commands)):
+        words = f"server {name}: {missing} not found (apt-get install {' '.join(packages)})"
+        (pytest.fail if mode == "require" else pytest.skip)(words)
 
 
-@pytest.fixture(autouse=True)
-def _servers_of_marker(request: pytest.FixtureRequest) -> None:
-    """Stand in front of every test that is marked `needs_server(name)`."""
-    for marker in request.node.iter_markers("needs_server"):
-        request.getfixturevalue("require_server")(*marker.args)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stand in front of every test that is marked `needs_server(name)`, before any of its fixtures.
+
+    A fixture of a module or the session would else look for a server that is about to be installed.
+    """
+    for marker in item.iter_markers("needs_server"):
+        _require_server(*marker.args)
+
+
+@pytest.fixture(scope="session")
+def require_server() -> Callable[[str], None]:
+    """Return a function that makes sure of a server of `servers.toml`, or skips or fails the test."""
+    return _require_server
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from relume import __version__
 from relume.clock import Clock
+from relume.features.metrics.names import load_names
+from relume.ingest.metrics.raw import Naming
 from relume.serve.api.access import Access
 from relume.serve.api.answering import answer_routes
 from relume.serve.api.control import control_routes
@@ -36,6 +40,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
     door: Door | None = None,
+    naming: Naming | None = None,
+    pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -57,6 +63,10 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
     door
         What takes in what is pushed; without one nothing can be.
+    naming
+        What series of Prometheus are to Relume; the names that come with it when null.
+    pages
+        What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
     metrics.registry.register(ServiceState(ledger, readiness))
@@ -77,9 +87,10 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(answer_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     if door is not None:
-        app.include_router(push_routes(door))
+        app.include_router(push_routes(door, naming or load_names()))
     app.include_router(login_routes(access, clock))
     describe(app)
     app.add_middleware(Gate, access=access, clock=clock)
+    pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app

@@ -13,11 +13,12 @@ from relume.events import Event, LogLine, SchedulerEvent, Tick
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.lake import LandedBlock, Landing, LineBatch, SampleBatch
-from relume.serve.intake.bodies import Body, Outcome, PushedStream
+from relume.ingest.push.lines import PushedLines
+from relume.serve.intake.bodies import Body, Outcome
 from relume.serve.intake.records import record_of
 from relume.serve.intake.seen import Seen, key_of, log_key
 from relume.serve.intake.senders import Senders
-from relume.serve.intake.streams import Courses, block_of, lines_of
+from relume.serve.intake.streams import Courses, block_of, landing_lines
 from relume.serve.intake.whose import Intervals, Named, owners_of, shares
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.naming import push_source
@@ -178,6 +179,8 @@ class Arrivals:
         return f"an event of cluster {event.cluster[:80]!r}; this service watches {self.cluster!r}"
 
     def _samples(self, batch: SampleBatch, now: int, outcome: Outcome) -> Iterator[Landing]:
+        cluster = self.cluster if batch.cluster == LOCAL and self.cluster else batch.cluster
+        batch = replace(batch, cluster=cluster, observed_at=now)
         if not self._seen.is_new(batch, now):
             outcome.duplicates += len(batch)
             return
@@ -185,20 +188,20 @@ class Arrivals:
         yield batch
 
     def _stream(
-        self, sender: str, stream: PushedStream, now: int, outcome: Outcome
+        self, sender: str, stream: PushedLines, now: int, outcome: Outcome
     ) -> Iterator[Landing]:
         try:
             named = Named.of(stream.labels)
         except InputError as error:
-            outcome.refuse(str(error), len(stream.texts))
+            outcome.refuse(str(error), len(stream))
             return
         if named.cluster is not None and self.cluster and named.cluster != self.cluster:
             words = (
                 f"lines of cluster {named.cluster[:80]!r}; this service watches {self.cluster!r}"
             )
-            outcome.refuse(words, len(stream.texts))
+            outcome.refuse(words, len(stream))
             return
-        lines, times = lines_of(stream.texts, stream.times)
+        lines, times = landing_lines(stream)
         lines, times = self._fresh(named.file, lines, times, outcome)
         if not lines:
             return

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relume.events import Event
 from relume.ingest.lake import SampleBatch
+from relume.ingest.push.lines import PushedLines
 
 MAX_REASONS = 5
 """Reasons that an answer names; a broken client has thousands of the same kind."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushedStream:
-    """Entries of one stream, in the order they came.
-
-    Attributes
-    ----------
-    labels
-        What is the same for all of them, as the sender calls it (see `relume.serve.intake.whose`).
-    texts
-        One an entry; an entry may have several lines.
-    times
-        When each was written, UTC microseconds; null where the sender doesn't say.
-    """
-
-    labels: Mapping[str, str]
-    texts: Sequence[str]
-    times: Sequence[int | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +28,7 @@ class Body:
     """
 
     sender: str
-    streams: Sequence[PushedStream] = ()
+    streams: Sequence[PushedLines] = ()
     samples: Sequence[SampleBatch] = ()
     events: Sequence[Event] = ()
     refused: int = 0

@@ -1,6 +1,8 @@
-"""Bodies of `/v1/events` and `/v1/dumps`."""
+"""From decoded bodies to what the runner takes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from relume.errors import InputError
 from relume.events import CollectiveDump, Event
@@ -8,6 +10,7 @@ from relume.identity import AttemptId
 from relume.ingest.dumps.documents import parse_document
 from relume.ingest.dumps.flight import decode, is_flight
 from relume.ingest.eventlines import decode_event
+from relume.ingest.push.lines import PushedLines
 from relume.schemas import to_table
 from relume.serve.intake.bodies import MAX_REASONS, Body
 
@@ -45,6 +48,13 @@ def body_of_lines(data: bytes, sender: str) -> Body:
             if len(reasons) < MAX_REASONS:
                 reasons[f"line {number}: {error}"] = None
     return Body(sender=sender, events=events, refused=refused, reasons=list(reasons))
+
+
+def body_of_streams(
+    decode: Callable[[bytes], Sequence[PushedLines]], data: bytes, sender: str
+) -> Body:
+    """Decode lines; raises `InputError` as `decode` does."""
+    return Body(sender=sender, streams=decode(data))
 
 
 def body_of_dump(data: bytes, attempt: str, rank: int, sender: str) -> Body:

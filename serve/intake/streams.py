@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from relume.ingest.blocks import Block
 from relume.ingest.lake import LineBatch
+from relume.ingest.push.lines import PushedLines
+from relume.ingest.tailing.lines import valid_utf8
 
 PREFIX = "push "
 """What positions of streams in the lake begin with."""
@@ -89,21 +91,20 @@ class Courses:
         return moved
 
 
-def lines_of(
-    texts: Sequence[str], times: Sequence[int | None]
-) -> tuple[list[bytes], list[int | None]]:
+def landing_lines(pushed: PushedLines) -> tuple[list[bytes], list[int | None]]:
     r"""Return the lines of entries as they will land, each with the time of its entry.
 
-    >>> lines_of(["one", "two\r\nthree\n"], [1, 2])
+    >>> from relume.ingest.push.lines import lines_of
+    >>> landing_lines(lines_of({}, [("one", 1_000), ("two\r\nthree\n", 2_000)]))
     ([b'one', b'two', b'three'], [1, 2, 2])
     """
-    whole, told = "\n".join(texts), list(times)
-    if "\r" in whole or "\0" in whole or whole.count("\n") != len(texts) - 1:
-        cut = [_lines(text) for text in texts]
-        told = [time for time, lines in zip(times, cut, strict=True) for _ in lines]
-        whole = "\n".join(line for lines in cut for line in lines)
-    data = Block(f"{whole}\n".encode("utf-8", "replace"), "", 0, raw_offset=0, line_offset=0).data
-    return data[:-1].split(b"\n"), told
+    data, times = pushed.joined(), pushed.microseconds()
+    if b"\r" in data or b"\0" in data or data.count(b"\n") != len(times):
+        cut = [_lines(text) for text in pushed.texts()]
+        times = [time for time, lines in zip(times, cut, strict=True) for _ in lines]
+        data = "".join(f"{line}\n" for lines in cut for line in lines).encode("utf-8", "replace")
+    plain = Block(valid_utf8(data), "", 0, raw_offset=0, line_offset=0).data
+    return plain[:-1].split(b"\n") if times else [], times
 
 
 def block_of(

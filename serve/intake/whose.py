@@ -10,18 +10,11 @@ from itertools import groupby
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import SchedulerEvent
 from relume.identity import AttemptId
+from relume.ingest.push.labels import NAMES, plain
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.jobfacts import OVER
 from relume.verdict import JOB_STREAMS
 
-ATTEMPT = ("attempt", "relume_attempt")
-JOB = ("job_id", "slurm_job_id", "slurm_jobid", "jobid")
-NODE = ("node", "host", "hostname", "host_name", "nodename", "node_name", "instance")
-CLUSTER = ("cluster", "slurm_cluster", "slurm_cluster_name")
-FILE = ("filename", "log_file_path", "log_file_name", "file")
-STREAM = ("stream", "log_iostream")
-TRANSPORT = ("transport", "journal_transport")
-RANK = ("rank", "global_rank")
 KERNEL = "kernel"
 STREAMS = JOB_STREAMS | {KERNEL}
 """What a label may call the stream; any other word is that of the sender's own."""
@@ -64,21 +57,21 @@ class Named:
         >>> Named.of({"host": "gpu1", "transport": "kernel"}).stream
         'kernel'
         """
-        plain = {re.sub(r"\W", "_", name).strip("_").lower(): labels[name] for name in labels}
-        attempt, job = _first(plain, ATTEMPT), _first(plain, (*JOB, "slurm_job_id"))
+        known = {plain(name): labels[name] for name in labels}
+        attempt, job = _first(known, "attempt"), _first(known, "job")
         if attempt is not None:
             attempt = str(AttemptId.parse(attempt))
         if job is not None and _JOB_ID.fullmatch(job) is None:
             job = None
-        node = _first(plain, NODE)
+        node = _first(known, "node")
         node = None if node is None else _PORT.sub("", node)
         return cls(
-            file=_file(plain, labels, node),
-            stream=_stream(plain, is_job=bool(attempt or job), node=node),
+            file=_file(known, labels, node),
+            stream=_stream(known, is_job=bool(attempt or job), node=node),
             attempt=attempt,
             job_id=job,
             node=node,
-            cluster=_first(plain, CLUSTER),
+            cluster=_first(known, "cluster"),
         )
 
 
@@ -179,26 +172,26 @@ def owners_of(
     return [intervals.owner(cluster, named.job_id, now if time is None else time) for time in times]
 
 
-def _first(plain: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((plain[name] for name in names if plain.get(name)), None)
+def _first(known: Mapping[str, str], what: str) -> str | None:
+    return next((known[name] for name in NAMES[what] if known.get(name)), None)
 
 
-def _stream(plain: Mapping[str, str], *, is_job: bool, node: str | None) -> str:
-    said = _first(plain, STREAM)
-    if _first(plain, TRANSPORT) == KERNEL or said == KERNEL:
+def _stream(known: Mapping[str, str], *, is_job: bool, node: str | None) -> str:
+    said = _first(known, "stream")
+    if _first(known, "transport") == KERNEL or said == KERNEL:
         return KERNEL
     if said in JOB_STREAMS:
         return said
     return "stdout" if is_job or node is None else KERNEL
 
 
-def _file(plain: Mapping[str, str], labels: Mapping[str, str], node: str | None) -> str:
+def _file(known: Mapping[str, str], labels: Mapping[str, str], node: str | None) -> str:
     """Name of the log that a stream is; its last part tells the rank where a label does."""
-    path = _first(plain, FILE)
+    path = _first(known, "file")
     if path is None:
         told = ",".join(f"{name}={labels[name]}" for name in sorted(labels))
         path = told.replace("/", "|")[:200] or "stream"
-    rank = _first(plain, RANK)
+    rank = _first(known, "rank")
     if rank is not None and _NUMBER.fullmatch(rank):
         path = f"{path}/rank_{int(rank)}.log"
     return path if node is None else f"{node}:{path}"

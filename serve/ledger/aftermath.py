@@ -16,6 +16,7 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
+from relume.serve.ledger.overview import Overview
 from relume.serve.ledger.told import Told
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath(Told):
+class Aftermath(Told, Overview):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
@@ -75,8 +76,7 @@ class Aftermath(Told):
 
         At most `limit`, and without the Advice that belongs to each.
         """
-        with self._store.reading() as connection:
-            return incidents.going_on(connection, since, limit)
+        return self._store.read(incidents.going_on, since, limit)
 
     def get_incident(self, incident_id: str) -> IncidentRecord | None:
         """Return one incident with the Advice that belongs to it."""

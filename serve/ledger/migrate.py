@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from enum import StrEnum
 from threading import Lock
 
 from alembic import command
@@ -67,6 +68,26 @@ def bring_up_to_date(reading: Reading, migrating: Transaction, name: str) -> Non
         config.attributes["connection"] = connection
         with _ONE_AT_A_TIME, resumable(connection, name, is_new=revision is None):
             command.upgrade(config, "head")
+
+
+class Standing(StrEnum):
+    """How tables stand to those of this version."""
+
+    CURRENT = "current"
+    OLDER = "older"
+    """Of an earlier version, or none at all."""
+    STRANGE = "strange"
+    """Of a version that this one doesn't know."""
+
+
+def standing_of(connection: Connection) -> Standing:
+    """Return how the tables of a database stand to those of this version; changes nothing."""
+    script = ScriptDirectory.from_config(alembic_config())
+    if _is_done(connection, script):
+        return Standing.CURRENT
+    revision = _revision(connection)
+    known = {None, *(one.revision for one in script.walk_revisions())}
+    return Standing.OLDER if revision in known else Standing.STRANGE
 
 
 def _is_done(connection: Connection, script: ScriptDirectory) -> bool:

@@ -34,6 +34,19 @@ class RunnerMetrics:
             registry=registry,
         )
         self.intake = IntakeMetrics(registry)
+        self.compactions = Counter(
+            "relume_lake_compactions",
+            "Times that small segments of the lake were merged.",
+            ("result",),
+            registry=registry,
+        )
+        for result in ("done", "failed"):
+            self.compactions.labels(result)
+        self.merged = Counter(
+            "relume_lake_merged_segments",
+            "Small segments of the lake that became parts of large ones.",
+            registry=registry,
+        )
         self._ticked = Gauge(
             "relume_tick_timestamp_seconds", "The newest tick, since 1970.", registry=registry
         )

@@ -12,6 +12,7 @@ from relume.errors import InputError, RelumeError, UnreachableError, counted
 from relume.serve.api.ports import AttemptView, PartStatus
 from relume.serve.intake.queue import IntakeQueue, Ticket
 from relume.serve.ledger import AttemptRecord
+from relume.serve.live.compacting import MIN_COMMITS, Compacting
 from relume.serve.live.jobs import Taken
 from relume.serve.live.session import STALE_SECONDS, TICK_SECONDS, Session
 from relume.serve.live.surroundings import Surroundings
@@ -41,6 +42,9 @@ class Runner:
         self._snapshot_at: int | None = None
         self._stepped_at: int | None = None
         self._is_due = True
+        self._compacting = Compacting(
+            around.lake, around.clock, around.metrics, around.options.compact_seconds
+        )
         self.intake = IntakeQueue(self._wake.set)
         around.metrics.intake.watch(self.intake)
         self._session: Session | None = Session(around)
@@ -63,10 +67,35 @@ class Runner:
             self._wake.wait(wait)
             if len(self.intake):
                 stop.wait(GATHER_SECONDS)
+            if self._compacting.is_due:
+                self.compact()
         self.take_in()
         with self._lock:
             if self._session is not None:
-                self._session.finish()
+                self._finish(self._session)
+
+    def _finish(self, session: Session) -> None:
+        """Write what is there; what can't be written now is judged again by the next service."""
+        try:
+            session.finish()
+        except RelumeError as error:
+            self._fail(error)
+
+    def compact(self) -> None:
+        """Begin to merge small segments of the lake, when there are enough of them."""
+        self._compacting.postpone()
+        with self._lock:
+            try:
+                is_sealed = self._open().seal(MIN_COMMITS)
+            except Exception as error:  # noqa: BLE001 - as a step that fails
+                self._fail(error)
+                return
+        if is_sealed:
+            self._compacting.start()
+
+    def wait_for_compaction(self) -> None:
+        """Wait until what was begun to be merged is."""
+        self._compacting.wait()
 
     def take_in(self) -> bool:
         """Land what was pushed and answer it; return whether judging it waits for a tick."""
@@ -184,6 +213,8 @@ class Runner:
 
     def _open(self) -> Session:
         if self._session is None:
+            # Without a ledger there is no session: ask before the lake is read for nothing.
+            self._around.ledger.ping()
             self._session = Session(self._around)
         return self._session
 

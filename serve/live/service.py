@@ -15,7 +15,7 @@ from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
 from relume.serve.alerts.service import Alerts, targets_of
 from relume.serve.api import create_app
-from relume.serve.configured import analyzer_of
+from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.ledger import open_configured
 from relume.serve.live.entrance import access_of, require_entrance
@@ -24,6 +24,7 @@ from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,14 @@ def run_service(settings: Settings) -> None:
             attempts_view=runner.view,
             registry=registry,
             door=runner.intake,
+            naming=names_of(settings),
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
         alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(

@@ -240,6 +240,10 @@ class Session:
             self._keep(point)
         return point
 
+    def seal(self, commits: int) -> bool:
+        """Let what was committed be merged, if it is so many commits; say whether."""
+        return self._lake.seal(commits)
+
     def finish(self) -> None:
         """Commit what was appended, and keep what is known: the next start takes seconds."""
         self._keep(self.flush(), is_last=True)
@@ -363,7 +367,7 @@ class Session:
                     self._now = max(self._now, landing.event_time)
                 self._books.take(landing)
             for name in self._judge.watches:
-                self._began.setdefault(name, commit.sequence)
+                self._began.setdefault(name, commit.first)
             self._commits.append((commit.sequence, commit.committed_at))
         self._books.publish(self._now)
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 from starlette.testclient import TestClient
 
 from controlling import T0
 from living import Live
 from relume.events import Event
 from relume.ingest.eventlines import encode_event
+from relume.ingest.push.lines import NO_TIME, PushedLines, lines_of
 from relume.serve.api import Access, Role, Tokens, create_app
-from relume.serve.intake.bodies import Body, PushedStream
+from relume.serve.intake.bodies import Body
 from relume.serve.live.runner import Runner
 
 TOKEN = "a token that may push"  # noqa: S105 - of this test
@@ -67,17 +67,12 @@ def pushing(live: Live) -> Iterator[Pushing]:
         service.runner.close()
 
 
-def stream(*entries: tuple[int | None, str], **labels: str) -> PushedStream:
+def stream(*entries: tuple[int | None, str], **labels: str) -> PushedLines:
     """Return entries of one stream, each with its time."""
-    times, texts = zip(*entries, strict=True)
-    return PushedStream(labels=labels, texts=texts, times=times)
+    told = [(text, NO_TIME if time is None else time * 1000) for time, text in entries]
+    return lines_of(labels, told)
 
 
-def body(*streams: PushedStream, sender: str = "agent", **fields: Any) -> Body:
+def body(*streams: PushedLines, sender: str = "agent", **fields: Any) -> Body:
     """Return a request."""
     return Body(sender=sender, streams=streams, **fields)
-
-
-def plain(one: object) -> Any:
-    """Return an object as plain data."""
-    return msgspec.to_builtins(one)

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from relume.errors import InputError, UnreachableError
+from relume.ingest.push.bodies import BodyTooLargeError
 from relume.serve import ledger as ledger_package
 from relume.serve.alerts.metrics import AlertMetrics
 from relume.serve.intake.queue import BusyError
@@ -30,7 +31,7 @@ def test_every_problem_is_described_and_no_other(repository: Path) -> None:
     named = set(re.findall(r"^\| `(\w+)` \| \d{3} \|", page, re.MULTILINE))
     every = [getattr(ledger_package, name) for name in ledger_package.__all__ if "Error" in name]
     inside = {ConflictError, AdviceConflictError}  # a base, and one that no route can raise
-    answered = {InputError, UnreachableError, BusyError, *every} - inside
+    answered = {InputError, UnreachableError, BusyError, BodyTooLargeError, *every} - inside
     assert named == {error.error_type for error in answered}
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import cramjam
 import pytest
 
 from controlling import T0
 from living import Live
+from protobufs import message, pairs
 from pushing import ATTEMPT, Pushing, pushing
 from relume.errors import InputError
-from relume.events import CollectiveDump, NodeEvent, SchedulerEvent
+from relume.events import CollectiveDump, NodeEvent, Sample, SchedulerEvent
 from relume.ingest.eventlines import encode_event
-from relume.ingest.lake import LakeReader
+from relume.ingest.lake import LakeReader, LineBatch
 from relume.serve.api import push
 from relume.serve.intake.arrivals import Arrivals
 from relume.serve.intake.bodies import Body
@@ -160,3 +163,64 @@ def test_pushes_are_counted(service: Pushing) -> None:
     assert 'relume_ingest_entries_total{outcome="duplicate"} 1.0' in text
     assert 'relume_ingest_requests_total{result="durable"} 2.0' in text
     assert service.client.get("/readyz").json()["parts"]["ingest"]["status"] == "healthy"
+
+
+def test_loki_pushes_json_and_protobuf(service: Pushing) -> None:
+    service.events(RUNS)
+    document = {
+        "streams": [
+            {
+                "stream": {"job_id": "7", "host": "n1"},
+                "values": [[str(T0 * 1000), "iter 1: loss 3.9"], [str(T0 * 1000 + 1000), "two"]],
+            }
+        ]
+    }
+    pushed = service.client.post("/loki/api/v1/push", json=document)
+    assert (pushed.status_code, pushed.content) == (204, b"")
+    packed = gzip.compress(json.dumps(document).encode())
+    headers = {"Content-Type": "application/json; charset=utf-8", "Content-Encoding": "gzip"}
+    assert service.client.post("/loki/api/v1/push", content=packed, headers=headers).is_success
+    [batch] = [one for one in landed(service) if isinstance(one, LineBatch)]
+    assert (batch.attempt, batch.block.data) == (ATTEMPT, b"iter 1: loss 3.9\ntwo\n")
+    document["streams"][0]["stream"] = {"attempt": "seven"}
+    refused = service.client.post("/loki/api/v1/push", json=document)
+    assert refused.status_code == 400
+    assert "2 refused" in refused.json()["detail"]
+
+
+def test_a_body_that_unpacks_to_too_much_is_refused(service: Pushing) -> None:
+    bomb = gzip.compress(bytes(80 << 20))
+    headers = {"Content-Encoding": "gzip"}
+    answer = service.client.post("/v1/events", content=bomb, headers=headers)
+    assert answer.status_code == 413
+    assert service.runner.intake.held_bytes == 0
+    assert service.client.post("/loki/api/v1/push", content=b"\xff\xff").status_code == 422
+
+
+def test_remote_write_lands_samples_under_our_names(service: Pushing) -> None:
+    now = service.live.clock.now() // 1000
+    labels = {"__name__": "DCGM_FI_DEV_POWER_USAGE", "Hostname": "n1", "gpu": "0"}
+    request = message(
+        "WriteRequest",
+        timeseries=[
+            message(
+                "TimeSeries",
+                labels=pairs(labels),
+                samples=[message("Sample", value=412.5, timestamp=now)],
+            )
+        ],
+    )
+    service.events(RUNS)
+    body = bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
+    route = "/api/v1/write"
+    assert service.client.post(route, content=body).status_code == 204
+    assert service.client.post(route, content=body).status_code == 204
+    [sample] = [one for one in landed(service) if isinstance(one, Sample)]
+    assert (sample.node, sample.value, sample.cluster) == ("n1", 412.5, "lab")
+    assert sample.event_time == now * 1000
+    assert sample.observed_at is not None
+    version = {"X-Prometheus-Remote-Write-Version": "2.0.0"}
+    newer = service.client.post(route, content=body, headers=version)
+    assert newer.status_code == 415
+    assert "1.0" in newer.json()["detail"]
+    assert service.client.post(route, content=b"nonsense").status_code == 422

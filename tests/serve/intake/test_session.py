@@ -10,7 +10,8 @@ from pushing import ATTEMPT, body, stream
 from relume.advice import comparable
 from relume.events import LogLine, NodeEvent, SchedulerEvent, SourceStatus, Tick
 from relume.ingest.lake import LakeReader, LineBatch
-from relume.serve.intake.bodies import Outcome, PushedStream
+from relume.ingest.push.lines import PushedLines
+from relume.serve.intake.bodies import Outcome
 from relume.serve.live.naming import LOG_ENDED
 
 SECONDS = T0 // SECOND
@@ -33,12 +34,12 @@ def job(live: Live, state: str = "RUNNING", **changes: object) -> SchedulerEvent
     return SchedulerEvent(**(fields | changes))  # type: ignore[arg-type]
 
 
-def push(live: Live, *streams: PushedStream, events: tuple[object, ...] = ()) -> Outcome:
+def push(live: Live, *streams: PushedLines, events: tuple[object, ...] = ()) -> Outcome:
     [outcome] = live.session.take_pushed([body(*streams, events=list(events))])
     return outcome
 
 
-def lines(live: Live, *texts: str, **labels: str) -> PushedStream:
+def lines(live: Live, *texts: str, **labels: str) -> PushedLines:
     now = live.clock.now()
     entries = [(now + number, text) for number, text in enumerate(texts)]
     return stream(*entries, **(labels or {"job_id": "7", "host": "node1"}))
