@@ -90,7 +90,7 @@ class _Section(BaseModel):
 class ClusterSettings(_Section):
     """The cluster that is being watched."""
 
-    name: str = Field(default="local", pattern=r"^[^/@\s]+$")
+    name: str = Field(default="local", pattern=r"^[^/@\s]{1,100}$")
     """Slurm's `ClusterName`, a part of every attempt's identity.
 
     The default suits one machine and logs without a cluster. Job ids are unique only within one
