@@ -349,6 +349,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "page",
+        "the dashboard of a real service with 1,000 open incidents in a real Chromium: first load, "
+        "what it weighs, what it asks of others",
+        "none (needs chromium)",
+        "relume.benchmarks.page.bench",
+        has_quick=True,
+    ),
+    Bench(
         "live-equals-offline",
         "a lake judged anew gives the Advice of the live run, killed again and again",
         "none (installs Slurm where it may; 3 minutes)",
