@@ -6,14 +6,15 @@ The protocol is https://prometheus.io/docs/specs/prw/remote_write_spec.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from relume.errors import InputError, shown
+from relume.errors import InputError
 from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.metrics.answers import MAX_TIME
-from relume.ingest.metrics.raw import NAME, Naming
+from relume.ingest.metrics.raw import NAME, NamedSeries, Naming
 from relume.ingest.push import wire
 from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, SeriesBook
 from relume.ingest.push.sums import Sums
@@ -28,7 +29,10 @@ MAX_SAMPLES: Final = 1_000_000
 MAX_SERIES: Final = 8_000_000
 """Series that are remembered (100 bytes each); one more and all are read anew."""
 MAX_LABELS: Final = 128
-MAX_LABEL_BYTES: Final = 4096
+MAX_LABEL_BYTES: Final = 64 << 10
+"""Of one series."""
+_AT_ONCE = 256
+"""Series whose labels are read together."""
 _MILLISECOND = 1_000
 _STALE = 0x7FF0_0000_0000_0002
 _QUIET = 1 << 51
@@ -68,6 +72,7 @@ class RemoteWrite:
         drawn = (secrets.randbits(63), secrets.randbits(63))
         self._seed = np.array(drawn if seed is None else seed, np.int64)
         self._book, self._sums = SeriesBook(), Sums()
+        self._sizes = (1, 1)
 
     @property
     def known(self) -> int:
@@ -102,7 +107,9 @@ class RemoteWrite:
         return self._batch(*found, observed_at)
 
     def _read(self, body: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        outer, inner = wire.count_nested(body, wire.TEXT_1, wire.TEXT_2)
+        """Take a body apart into columns as large as those of the last one, then as is needed."""
+        series, samples = wire.empty(self._sizes[0], 5), wire.empty(self._sizes[1], 3)
+        outer, inner = wire.read_series(body, self._seed, series, samples)
         _require_read(outer)
         if max(outer, inner) > MAX_SAMPLES:
             raise InputError(
@@ -111,9 +118,11 @@ class RemoteWrite:
                 expected=f"at most {MAX_SAMPLES:,} of each",
                 hint="lower queue_config.max_samples_per_send",
             )
-        series, samples = wire.empty(outer, 5), wire.empty(inner, 3)
-        _require_read(wire.read_series(body, self._seed, series, samples)[0])
-        return series, samples
+        is_short = outer > self._sizes[0] or inner > self._sizes[1]
+        self._sizes = max(outer, 1), max(inner, 1)
+        if is_short:
+            return self._read(body)
+        return series[:, :outer], samples[:, :inner]
 
     def _rows(
         self, data: bytes, body: NDArray[np.uint8], series: NDArray[np.int64]
@@ -128,17 +137,16 @@ class RemoteWrite:
             self._book, self._sums = SeriesBook(), Sums()
             rows = self._book.table.find(keys)
             new = np.flatnonzero(rows < 0)
-        bounds = zip(*(column[new].tolist() for column in series[:4]), strict=True)
-        labels = {(one, two): _labels(data, body, *span) for *span, one, two in bounds}
-        made = {key: self._add(named) for key, named in labels.items()}
-        numbers = np.fromiter(made.values(), np.int32, len(made))
-        self._book.table.put(np.array(list(made), np.int64).T, numbers)
+        firsts = np.unique(keys[:, new], axis=1, return_index=True)[1]
+        new = new[np.sort(firsts)]  # a body may have a series twice
+        found = [self._named(one) for one in _labels(data, body, series[0, new], series[1, new])]
+        self._book.table.put(np.ascontiguousarray(keys[:, new]), self._book.add(found))
         return self._book.table.find(keys)
 
-    def _add(self, labels: dict[str, str]) -> int:
+    def _named(self, labels: dict[str, str]) -> tuple[NamedSeries | None, int]:
         name = labels.pop(NAME, "")
         named = self._naming.named(name, labels) if self._naming.knows(name) else None
-        return self._book.add(named, DCGM if name.startswith(_DCGM) else PLAIN)
+        return named, DCGM if name.startswith(_DCGM) else PLAIN
 
     def _values(
         self, rows: NDArray[np.int32], samples: NDArray[np.int64], skipped: SkipCounts
@@ -207,23 +215,35 @@ class RemoteWrite:
         )
 
 
-def _labels(data: bytes, body: NDArray[np.uint8], start: int, stop: int) -> dict[str, str]:
-    """Read the labels of one series; of those that come twice the last counts."""
-    found = np.zeros((MAX_LABELS, 4), np.int64)
-    count = wire.read_pairs(body, start, stop, wire.TEXT_1, found)
-    _require_read(count)
-    if count > MAX_LABELS:
-        raise _no_request(f"a series with {count} labels")
-    labels: dict[str, str] = {}
-    for begin, end, value, last in found[:count].tolist():
-        if max(end - begin, last - value) > MAX_LABEL_BYTES:
-            raise _no_request(f"a label of more than {MAX_LABEL_BYTES} bytes")
-        try:
-            labels[data[begin:end].decode()] = data[value:last].decode()
-        except UnicodeDecodeError as error:
-            text = shown(data[begin:last].decode("utf-8", "replace"))
-            raise _no_request(f"a label that is no UTF-8: {text}") from error
-    return labels
+def _labels(
+    data: bytes, body: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> Iterator[dict[str, str]]:
+    """Yield the labels of each series; of those that come twice the last counts."""
+    found = np.empty((min(len(starts), _AT_ONCE), MAX_LABELS, 4), np.int64)
+    for first in range(0, len(starts), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        counts = wire.read_all_pairs(body, starts[some], stops[some], found)
+        spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
+        for (start, stop), count, places in zip(spans, counts.tolist(), found, strict=False):
+            _require_read(count)
+            if count > MAX_LABELS:
+                raise _no_request(f"a series with {count} labels")
+            yield _texts(data[start:stop], (places[:count] - start).tolist())
+
+
+def _texts(data: bytes, places: list[list[int]]) -> dict[str, str]:
+    """Return pairs of texts from where they stand in the message of a series, in that order."""
+    end = max(places[-1]) if places else 0
+    if end > MAX_LABEL_BYTES:
+        raise _no_request(f"a series with more than {MAX_LABEL_BYTES:,} bytes of labels")
+    data = data[:end]
+    if data.isascii():  # then one text is cut, not each piece decoded
+        text = data.decode()
+        return {text[a:b]: text[c:d] for a, b, c, d in places}
+    try:
+        return {data[a:b].decode(): data[c:d].decode() for a, b, c, d in places}
+    except UnicodeDecodeError as error:
+        raise _no_request(f"a label that is no UTF-8: {error.reason}") from error
 
 
 def _require_read(result: int) -> None:

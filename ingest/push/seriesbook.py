@@ -26,7 +26,7 @@ PART: Final = 3
 _NULL = -1
 _TEXTS = ("metric", "node", "gpu", "attempt", "device")
 _NUMBERS = (*_TEXTS, "rank", "sum", "kind")
-_Place = tuple[str, str | None, str | None, str | None, int | None]
+_NOTHING = (_NULL,) * (len(_TEXTS) + 1)
 
 
 class SeriesBook:
@@ -48,7 +48,7 @@ class SeriesBook:
         self._scales = np.ones(1 << 10)
         self._words: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
         self._dictionaries = {name: pa.array([], pa.string()) for name in _TEXTS}
-        self._sums: dict[_Place, int] = {}
+        self._sums: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -61,18 +61,30 @@ class SeriesBook:
         """Return what the values of some series are multiplied with."""
         return self._scales[rows]
 
-    def add(self, named: NamedSeries | None, kind: int = PLAIN) -> int:
-        """Take a new series, null for one that is nothing; return its number."""
-        if named is None:
-            return self._row(None, UNKNOWN, 1.0, _NULL)
-        place = named.series
-        key = (place.metric, place.node, place.gpu, place.device, named.rank)
-        if not named.is_summed:
-            return self._row(key, kind, named.scale, _NULL)
-        if key not in self._sums:
-            self._sums[key] = len(self.sum_series)
-            self.sum_series.append(self._row(key, PLAIN, 1.0, _NULL))
-        return self._row(key, PART, named.scale, self._sums[key])
+    def add(self, found: Sequence[tuple[NamedSeries | None, int]]) -> NDArray[np.int32]:
+        """Take new series, each with its kind if it isn't summed; null for one that is nothing.
+
+        Returns their numbers.
+        """
+        made: list[tuple[int, ...]] = []
+        scales: list[float] = []
+        numbers = np.empty(len(found), np.int32)
+        for place, (named, told) in enumerate(found):
+            codes, of_sum, scale, kind = _NOTHING, _NULL, 1.0, UNKNOWN
+            if named is not None:
+                codes, scale, kind = self._codes(named), named.scale, told
+                if named.is_summed:
+                    if codes not in self._sums:
+                        self._sums[codes] = len(self.sum_series)
+                        self.sum_series.append(self._count + len(made))
+                        made.append((*codes, _NULL, PLAIN))
+                        scales.append(1.0)
+                    of_sum, kind = self._sums[codes], PART
+            numbers[place] = self._count + len(made)
+            made.append((*codes, of_sum, kind))
+            scales.append(scale)
+        self._extend(made, scales)
+        return numbers
 
     def batch(self, rows: NDArray[np.int32]) -> pa.RecordBatch:
         """Return some series as those of a `SampleBatch`."""
@@ -85,20 +97,22 @@ class SeriesBook:
             columns.append(found)
         return pa.RecordBatch.from_arrays(columns, schema=SERIES_SCHEMA)
 
-    def _row(self, place: _Place | None, kind: int, scale: float, of_sum: int) -> int:
-        row = self._count
-        if row == len(self._scales):
-            self._grow(2 * row)
-        self._count += 1
-        self._scales[row] = scale
-        self._numbers["kind"][row], self._numbers["sum"][row] = kind, of_sum
-        if place is not None:
-            metric, node, gpu, device, rank = place
-            texts: Sequence[str | None] = (metric, node, gpu, None, device)
-            for name, text in zip(_TEXTS, texts, strict=True):
-                self._numbers[name][row] = self._word(name, text)
-            self._numbers["rank"][row] = _NULL if rank is None else rank
-        return row
+    def _codes(self, named: NamedSeries) -> tuple[int, ...]:
+        """What a series is of, in numbers, as `_NUMBERS` begins."""
+        place = named.series
+        texts = (place.metric, place.node, place.gpu, None, place.device)
+        codes = (self._word(name, text) for name, text in zip(_TEXTS, texts, strict=True))
+        return (*codes, _NULL if named.rank is None else named.rank)
+
+    def _extend(self, made: Sequence[tuple[int, ...]], scales: Sequence[float]) -> None:
+        if not made:
+            return
+        first, self._count = self._count, self._count + len(made)
+        if self._count > len(self._scales):
+            self._grow(max(self._count, 2 * len(self._scales)))
+        self._scales[first : self._count] = scales
+        for name, column in zip(_NUMBERS, np.array(made, np.int32).T, strict=True):
+            self._numbers[name][first : self._count] = column
 
     def _word(self, name: str, text: str | None) -> int:
         known = self._words[name]

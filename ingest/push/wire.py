@@ -176,6 +176,8 @@ def read_series(
 ) -> tuple[int, int]:
     """Take a WriteRequest apart; return how many series and samples, or WRONG first.
 
+    Where the columns hold fewer, nothing is right but these counts.
+
     Parameters
     ----------
     data
@@ -188,6 +190,7 @@ def read_series(
         A column each: row of the series, bits of the value, milliseconds.
     """
     row, count, at, size = 0, 0, 0, len(data)
+    last_row, last_sample = series.shape[1] - 1, samples.shape[1] - 1
     while at < size:
         tag, start, stop, at = field(data, at, size)
         if stop < 0:
@@ -195,7 +198,8 @@ def read_series(
         if tag != TEXT_1:
             continue
         one, two, histograms = seed[0], seed[1], 0
-        series[0, row], series[1, row] = start, stop
+        place = min(row, last_row)
+        series[0, place], series[1, place] = start, stop
         while start < stop:
             tag, begin, end, start = field(data, start, stop)
             if end < 0:
@@ -203,13 +207,13 @@ def read_series(
             if tag == TEXT_1:
                 one, two = mixed(data, begin, end, one, two)
             elif tag == TEXT_2:
-                samples[0, count] = row
-                wrong = _sample(data, begin, end, samples, count)
+                samples[0, min(count, last_sample)] = row
+                wrong = _sample(data, begin, end, samples, min(count, last_sample))
                 if wrong < 0:
                     return wrong, 0
                 count += 1
             histograms += tag == TEXT_4
-        series[2, row], series[3, row], series[4, row] = one, two, histograms
+        series[2, place], series[3, place], series[4, place] = one, two, histograms
         row += 1
     return row, count
 
@@ -261,6 +265,20 @@ def read_pairs(
             found[count, 2], found[count, 3] = value, value_end
         count += 1
     return count
+
+
+@compiled
+def read_all_pairs(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    found: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Find the labels (field 1) of several series as `read_pairs` does; return their counts."""
+    counts = np.empty(len(starts), np.int64)
+    for row in range(len(starts)):
+        counts[row] = read_pairs(data, starts[row], stops[row], TEXT_1, found[row])
+    return counts
 
 
 @compiled

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from relume.serve.ledger.address import Access, sqlite_url
+from relume.serve.ledger.address import Access, file_of, sqlite_url
 from relume.serve.ledger.aftermath import MAX_PAGE
 from relume.serve.ledger.configured import access_of, open_configured, url_of
 from relume.serve.ledger.errors import (
@@ -62,6 +62,7 @@ __all__ = [
     "Struck",
     "SupersededError",
     "access_of",
+    "file_of",
     "open_configured",
     "sqlite_url",
     "url_of",

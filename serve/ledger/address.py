@@ -82,6 +82,12 @@ def is_file(url: URL) -> bool:
     return url.get_backend_name() == "sqlite"
 
 
+def file_of(url: str) -> Path | None:
+    """Return the file of a URL, null for a server's; raises as `parse`."""
+    parsed = parse(url)
+    return Path(str(parsed.database)) if is_file(parsed) else None
+
+
 def read_password(file: Path) -> str:
     """Return the first line of a file that not everybody can read.
 

@@ -28,6 +28,13 @@ MAX_NAMED = 5
 class Runner:
     """Keeps a session going, whatever happens to it. Thread-safe.
 
+    Attributes
+    ----------
+    intake
+        Where what is pushed waits.
+    slurm_error
+        Why Slurm can't be asked, where the service asks it itself; null for fine.
+
     Raises
     ------
     RelumeError
@@ -41,6 +48,7 @@ class Runner:
         self._error: str | None = None
         self._snapshot_at: int | None = None
         self._stepped_at: int | None = None
+        self.slurm_error: str | None = None
         self._is_due = True
         self._compacting = Compacting(
             around.lake, around.clock, around.metrics, around.options.compact_seconds
@@ -72,7 +80,14 @@ class Runner:
         self.take_in()
         with self._lock:
             if self._session is not None:
-                self._session.finish()
+                self._finish(self._session)
+
+    def _finish(self, session: Session) -> None:
+        """Write what is there; what can't be written now is judged again by the next service."""
+        try:
+            session.finish()
+        except RelumeError as error:
+            self._fail(error)
 
     def compact(self) -> None:
         """Begin to merge small segments of the lake, when there are enough of them."""
@@ -177,6 +192,11 @@ class Runner:
         with self._lock:
             return self._open().books.view(record)
 
+    @property
+    def snapshot_at(self) -> int | None:
+        """When the last snapshot was taken in (UTC microseconds); null for never."""
+        return self._snapshot_at
+
     def readiness(self) -> Mapping[str, PartStatus]:
         """Return how reading and judging, and the word of the scheduler, are."""
         now, tick = self._around.clock.now(), self._around.options.tick_seconds
@@ -185,6 +205,8 @@ class Runner:
             runner = PartStatus(Health.UNHEALTHY, self._error)
         hint = "no snapshot yet: is `relume control` running?"
         scheduler = _freshness(self._snapshot_at, now, STALE_SECONDS, hint)
+        if self.slurm_error is not None and scheduler.status is not Health.HEALTHY:
+            scheduler = PartStatus(Health.UNKNOWN, self.slurm_error)
         session = self._session
         if session is not None and session.is_told_by_push:
             scheduler = PartStatus(Health.HEALTHY)
@@ -206,6 +228,8 @@ class Runner:
 
     def _open(self) -> Session:
         if self._session is None:
+            # Without a ledger there is no session: ask before the lake is read for nothing.
+            self._around.ledger.ping()
             self._session = Session(self._around)
         return self._session
 

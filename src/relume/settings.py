@@ -213,7 +213,10 @@ class ServeSettings(_Section):
     Empty, the default, speaks http. A renewed certificate is read at the next start."""
 
     tls_key_file: str = ""
-    """The key of `tls_cert_file`, in PEM, not readable by everybody."""
+    """The key of `tls_cert_file`, in PEM.
+
+    Empty by default, as the certificate is; the two come together. It must not be readable by
+    everybody on the machine."""
 
     folder: FolderPath = "/var/lib/relume/serve"
     """The data folder: the lake, the Advice ledger, and tokens.
@@ -255,7 +258,8 @@ class ServeSettings(_Section):
     label_token_file: str = ""
     """A file with the tokens of role *label*: they say whether Advice was right, and read.
 
-    Empty, the default: only role *control* may."""
+    Empty, the default: only role *control* may label. With it, people need no token that could stop
+    jobs."""
 
     read_token_file: str = ""
     """A file with the tokens of role *read*.
@@ -295,6 +299,13 @@ class ServeSettings(_Section):
 
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
+
+    poll_slurm: bool = False
+    """Whether the service asks Slurm itself what runs, while no controller tells it.
+
+    For clusters that only want to be watched: `squeue` and `scontrol` must be there, and run every
+    ten seconds; `controller.slurm_conf` counts. As soon as `relume control` sends snapshots, and
+    until a minute after the last one, the service doesn't ask."""
 
     compact_seconds: float = Field(default=600.0, ge=0, le=86400)
     """How often small segments of the lake are merged into large ones.

@@ -40,13 +40,13 @@ def aftermath_of(ledger: Ledger) -> list[object]:
 class Live:
     """One cluster `lab`, whose job 7 writes to `out`; sessions may come and go."""
 
-    def __init__(self, path: Path, **options: Any) -> None:
+    def __init__(self, path: Path, *, ledger: Ledger | None = None, **options: Any) -> None:
         self.path = path
         self.out = path / "logs" / "job.out"
         self.out.parent.mkdir(parents=True)
         self.kernel = path / "kernel"
         self.clock = ManualClock(T0)
-        self.ledger = Ledger.open(sqlite_url(path / "ledger.db"))
+        self.ledger = ledger or Ledger.open(sqlite_url(path / "ledger.db"))
         self.options = RunnerOptions(
             log_roots=(str(path / "logs"),),
             kernel_logs=(str(self.kernel / "{node}.log"),),

@@ -52,6 +52,7 @@ class MariaDB:
         self.password_file.write_text(f"{PASSWORD}\n", encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
+        self.last_database = ""
 
     @property
     def access(self) -> Access:
@@ -124,7 +125,7 @@ class MariaDB:
 
     def new_database(self) -> str:
         """Make an empty database, whose defaults are none of ours; return its name."""
-        name = f"ledger_{next(self._numbers)}"
+        name = self.last_database = f"ledger_{next(self._numbers)}"
         self.ask(f"CREATE DATABASE {name} CHARACTER SET latin1 COLLATE latin1_swedish_ci")
         self.ask(f"GRANT ALL ON {name}.* TO {USER}@localhost")
         return name

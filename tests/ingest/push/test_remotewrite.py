@@ -177,7 +177,7 @@ def test_origin_and_times_are_those_of_the_batch() -> None:
         (b"\x0a\x04\x12\x02\x09\x00", "goes on after its message"),
         (b"\x0a\x04\x0a\x02\x0a\x05", "goes on after its message"),
         (b"\x0a\x05\x0a\x03\x0a\x01\xff", "no UTF-8"),
-        (body_of(({"__name__": "x" * 5000}, [])), "a label of more than 4096 bytes"),
+        (body_of(({"__name__": "x" * 70_000}, [])), "more than 65,536 bytes of labels"),
         (body_of(({str(one): "" for one in range(129)}, [])), "a series with 129 labels"),
     ],
 )
