@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import time
 from collections import Counter
@@ -13,17 +12,19 @@ from pathlib import Path
 from unittest.mock import patch
 
 from relume.advice import Advice, Scope
-from relume.benchmarks.killpoints.disk import Image, restore
+from relume.benchmarks.killpoints.disk import restore
 from relume.benchmarks.killpoints.recorder import Point, Recorder
-from relume.benchmarks.killpoints.story import Move, Service, World, story
+from relume.benchmarks.killpoints.story import Moment, Service, World, story
 from relume.benchmarks.loop.replayed import differences
-from relume.ingest.lake import LakeReader, Landing, LineBatch
+from relume.ingest.lake import LakeReader, LakeWriter, Landing, LineBatch
 from relume.ingest.lake import journal as lake_journal
 from relume.ingest.lake.batches import logical_lines
 from relume.ingest.lake.journal import read_commits, read_pruned
 from relume.serve.live.judge import Judge
 from relume.serve.offline import Analyzer
 
+LIVES_ON = 8
+"""Moves after the one in which it died: what was lost or comes twice shows by then."""
 ROTATES_AT = 6 << 10
 """Bytes after which the lake's journal begins a new file here: it should happen, too."""
 Said = tuple[str, int, str, bool, str | None, tuple[str, ...]]
@@ -76,11 +77,12 @@ class Stage:
         self.points: list[Point] = []
         self._seen: set[bytes] = set()
         self._torn, self._seed = torn, seed
-        self._worlds: list[tuple[int, tuple[object, ...], dict[str, tuple[bytes, int]]]] = []
+        self._worlds: list[Moment] = []
         self.calls = 0
-        self.said: list[Said] = []
         self._commits: dict[int, tuple[int, int]] = {}
-        self._lines: dict[int, dict[str, list[bytes]]] = {}
+        self._said: list[list[Said]] = []
+        self._landed: dict[str, list[bytes]] = {}
+        self._lines: list[dict[str, int]] = []
 
     def record(self) -> None:
         """Live the story once, and keep every disk on the way."""
@@ -89,20 +91,17 @@ class Stage:
         service = Service(self.data, self.world, self._analyzer)
         with patch.object(lake_journal, "FILE_BYTES", ROTATES_AT):
             service.start()
-            with recorder.watching():
+            noting = patch.object(LakeWriter, "append", self._note(LakeWriter.append))
+            with noting, recorder.watching():
                 for number, move in enumerate(self.moves):
                     move.change(self.world)
                     self._worlds.append(self.world.kept())
                     recorder.move = number
-                    if move.act is Service.prune:
-                        service.session.flush()
-                        self._lines[number] = landed_lines(service.lake)
                     move.act(service)
+                    self._said.append(_said(service.advice()))
+                    self._lines.append({name: len(one) for name, one in self._landed.items()})
         self.calls = recorder.calls
-        self.said = _said(service.advice())
         self._commits = _commits(service.lake)
-        service.session.flush()
-        self._lines[len(self.moves)] = landed_lines(service.lake)
         service.let_go()
 
     def _take(self, point: Point) -> None:
@@ -115,10 +114,14 @@ class Stage:
             self._seen.add(digest.digest())
             self.points.append(point)
 
+    def drawn(self, limit: int | None = None) -> list[Point]:
+        """Return the points in a drawn order, `limit` of them at most."""
+        return random.Random(self._seed).sample(self.points, len(self.points))[:limit]
+
     def die(self, point: Point) -> Told:
         """Start on the disk of a point, live on, and say what became of it."""
         told = Told(deaths={point.kind: 1}, calls=self.calls)
-        self.world.back_to(self._worlds[point.move])  # type: ignore[arg-type]
+        self.world.back_to(self._worlds[point.move])
         restore(point.image, self.data)
         service = Service(self.data, self.world, self._analyzer)
         try:
@@ -127,8 +130,8 @@ class Stage:
                 self._check_acknowledged(service, point, told)
                 if self.world.shown:
                     service.tell()
-                self._live(service, point.move, told)
-            self._check_end(service, told)
+                last = self._live(service, point.move)
+            self._check_end(service, last, told)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what we look for
             told.unlike += 1
             told.failures.append(f"{_words(point)}: {type(error).__name__}: {error}")
@@ -138,16 +141,14 @@ class Stage:
             told.failures = [f"{_words(point)}: {one}" for one in told.failures]
         return told
 
-    def _live(self, service: Service, begin: int, told: Told) -> None:
-        """Do the move that was interrupted again, and all that follow."""
-        for number in range(begin, len(self.moves)):
-            move = self.moves[number]
+    def _live(self, service: Service, begin: int) -> int:
+        """Do the move that was interrupted again, and some that follow; return the last one."""
+        last = min(begin + LIVES_ON, len(self.moves) - 1)
+        for number in range(begin, last + 1):
             if number > begin:
-                move.change(self.world)
-                if move.act is Service.prune:
-                    service.session.flush()
-                    self._check_lines(service, number, told, landed_lines(service.lake))
-            move.act(service)
+                self.moves[number].change(self.world)
+            self.moves[number].act(service)
+        return last
 
     def _check_acknowledged(self, service: Service, point: Point, told: Told) -> None:
         found = _commits(service.lake)
@@ -160,12 +161,13 @@ class Stage:
             told.lost_advice += missing
             told.failures.append(f"{missing} Advice lost")
 
-    def _check_end(self, service: Service, told: Told) -> None:
+    def _check_end(self, service: Service, number: int, told: Told) -> None:
+        """Compare what was said and landed by the end of a move with the run without a death."""
         advice = service.advice()
-        said = _said(advice)
-        told.lost_advice += len(set(self.said) - set(said))
-        told.doubled_advice += len(said) - len(set(said)) + len(set(said) - set(self.said))
-        if said != self.said:
+        said, wanted = _said(advice), self._said[number]
+        told.lost_advice += len(set(wanted) - set(said))
+        told.doubled_advice += len(said) - len(set(said)) + len(set(said) - set(wanted))
+        if said != wanted:
             told.failures.append(f"other Advice: {said}")
         service.session.flush()
         judge = Judge(self._analyzer, service.options.watch, service.options.zone)
@@ -175,24 +177,37 @@ class Stage:
             unlike = differences(advice, (one for one in again if one.scope is Scope.ATTEMPT))
             told.unlike += bool(unlike)
             told.failures += unlike
-        self._check_lines(service, len(self.moves), told, found)
+        self._check_lines(found, number, told, is_pruned=read_pruned(service.lake) > 0)
 
     def _check_lines(
-        self, service: Service, number: int, told: Told, found: dict[str, list[bytes]]
+        self, found: dict[str, list[bytes]], number: int, told: Told, *, is_pruned: bool
     ) -> None:
-        """Compare the lines in the lake with those that landed without a death."""
-        is_pruned = read_pruned(service.lake) > 0
-        for attempt, lines in self._lines[number].items():
-            mine, wanted = found.get(attempt, []), lines
-            if is_pruned:  # of both runs something is gone from the front, not of the same length
-                size = min(len(mine), len(lines))
-                mine, wanted = mine[len(mine) - size :], lines[len(lines) - size :]
+        for attempt, count in self._lines[number].items():
+            mine, wanted = found.get(attempt, []), self._landed[attempt][:count]
+            if is_pruned:  # something is gone from the front
+                wanted = wanted[max(0, len(wanted) - len(mine)) :]
             lost, doubled = Counter(wanted) - Counter(mine), Counter(mine) - Counter(wanted)
             told.lost_lines += lost.total()
             told.doubled_lines += doubled.total()
             if lost or doubled:
                 words = f"{lost.total()} lines lost, {doubled.total()} doubled"
                 told.failures.append(f"{attempt}, as of move {number}: {words}")
+
+    def _note(self, real: Callable[..., None]) -> Callable[..., None]:
+        """Note the lines that land in the run without a death."""
+
+        def append(lake: LakeWriter, landings: Sequence[Landing]) -> None:
+            for landing in landings:
+                _take_lines(landing, self._landed)
+            real(lake, landings)
+
+        return append
+
+
+def _take_lines(landing: Landing, landed: dict[str, list[bytes]]) -> None:
+    if isinstance(landing, LineBatch) and landing.attempt is not None:
+        rows = (line for _, line in logical_lines(landing.block.data))
+        landed.setdefault(landing.attempt, []).extend(rows)
 
 
 def landed_lines(
@@ -202,9 +217,7 @@ def landed_lines(
     landed: dict[str, list[bytes]] = {}
     for landing in LakeReader(lake).landings():
         also(landing)
-        if isinstance(landing, LineBatch) and landing.attempt is not None:
-            rows = (line for _, line in logical_lines(landing.block.data))
-            landed.setdefault(landing.attempt, []).extend(rows)
+        _take_lines(landing, landed)
     return landed
 
 
@@ -236,7 +249,6 @@ def die_everywhere(
 ) -> Told:
     """Die at each of some points, in order, until it is enough."""
     told = Told(calls=stage.calls)
-    logging.getLogger("relume").setLevel(logging.ERROR)
     for point in points:
         if until():
             break
@@ -248,6 +260,3 @@ def deadline(minutes: float) -> Callable[[], bool]:
     """Return what says when so many minutes are over."""
     end = time.monotonic() + 60.0 * minutes
     return lambda: time.monotonic() > end
-
-
-__all__ = ["Image", "Move", "Stage", "Told", "die_everywhere"]

@@ -1,8 +1,8 @@
 """The disk of a run at every write, fsync, rename and unlink that it made: each may be its last.
 
-Python's own calls are seen one by one; what libraries write by themselves (Parquet segments) is seen
-with the next call, in any case before it is synced. SQLite syncs its log once a transaction, so that
-transaction's pages are taken from what it changed: they came in order, any number of them.
+Python's own calls are seen one by one; what libraries write by themselves (Parquet segments) is
+seen with the next call, in any case before it is synced. SQLite syncs its log once a transaction,
+so that transaction's pages are taken from what it changed: they came in order, any number of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unittest.mock import patch
 from relume.benchmarks.killpoints.disk import Disk, Image, Inode
 from relume.ingest.lake import LakeWriter
 from relume.serve.ledger import Ledger
-from relume.serve.ledger.store import Store
+from relume.serve.ledger.sqlite import SqliteDatabase
 
 _VOLATILE: Final = ("-shm", ".lock")
 """Ends of names of files that nobody reads after a death."""
@@ -89,7 +89,9 @@ class Recorder:
         with ExitStack() as stack:
             for name in _CALLS:
                 stack.enter_context(patch.object(os, name, self._seen(name, getattr(os, name))))
-            stack.enter_context(patch.object(Store, "writing", self._transaction(Store.writing)))
+            stack.enter_context(
+                patch.object(SqliteDatabase, "writing", self._transaction(SqliteDatabase.writing))
+            )
             stack.enter_context(patch.object(Ledger, "close", self._closing(Ledger.close)))
             stack.enter_context(patch.object(LakeWriter, "commit", self._commit(LakeWriter.commit)))
             stack.enter_context(patch.object(Ledger, "put_advice", self._put(Ledger.put_advice)))
@@ -183,9 +185,11 @@ class Recorder:
 
     def _path_of(self, what: object) -> str | None:
         """Return the path within the folder that a call is about, null for one outside."""
-        name = os.readlink(f"/proc/self/fd/{what}") if isinstance(what, int) else os.fspath(what)  # type: ignore[call-overload]
+        name = (
+            Path(f"/proc/self/fd/{what}").readlink() if isinstance(what, int) else Path(str(what))
+        )
         try:
-            path = str(Path(str(name)).absolute().relative_to(self.folder))
+            path = str(name.absolute().relative_to(self.folder))
         except ValueError:
             return None
         return "" if path == "." else path
@@ -221,16 +225,16 @@ class Recorder:
 
     def _transaction(self, real: Callable[..., Any]) -> Callable[..., Any]:
         @contextmanager
-        def writing(store: Store) -> Iterator[Any]:
+        def writing(database: SqliteDatabase) -> Iterator[Any]:
             if self._is_busy:
-                with real(store) as connection:
+                with real(database) as connection:
                     yield connection
                 return
             self._is_busy = True
             try:
                 self.look()
                 before = {name: one.now for name, one in self.disk.names.items()}
-                with real(store) as connection:
+                with real(database) as connection:
                     yield connection
                 self.look()
                 self._pages(before)

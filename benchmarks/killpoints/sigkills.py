@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from relume.benchmarks.loop.replayed import unlike_replay
 from relume.benchmarks.loop.watch import AdviceWatch
 from relume.benchmarks.serving import CLUSTER, ServiceProcess, running_job, snapshot_of
 from relume.clock import SystemClock
-from relume.errors import RelumeError
+from relume.errors import RelumeError, UnreachableError
+from relume.events import LogLine
+from relume.ingest.eventlines import encode_event
 from relume.slurm.job import SlurmJob
 
 JOBS = 6
@@ -28,9 +31,11 @@ LIVES_SECONDS = (0.05, 1.6)
 EARLY_SHARE = 0.2
 """So many kills come while it starts."""
 EARLY_SECONDS = (0.1, 2.0)
-END_SECONDS = 25.0
+END_SECONDS = 15.0
 """At the end everything is left to settle."""
-_TO_FAIL, _TO_RETURN = 25, 12
+PUSHED_FILE = "pushed.log"
+PUSH_TOKEN = secrets.token_hex(16)
+_TO_FAIL, _TO_RETURN = 12, 5
 ERROR = "[rank0]: KeyError: 'vocab {}'"
 SECOND = 1_000_000
 
@@ -55,6 +60,7 @@ class Survived:
     kills: int = 0
     snapshots: int = 0
     advice: int = 0
+    pushes: int = 0
     lost_lines: int = 0
     doubled_lines: int = 0
     lost_advice: int = 0
@@ -68,11 +74,15 @@ class Jobs:
 
     def __init__(self, logs: Path, seed: int, count: int = JOBS) -> None:
         self._logs, self._draw, self._clock = logs, random.Random(seed), SystemClock()
+        self._is_over, self._pushes = False, 0
+        self._pushed: LogLine | None = None
         now = self._clock.now() // SECOND * SECOND
-        self.jobs = [_Job(number, now, left=5 + 4 * number) for number in range(1, count + 1)]
+        self.jobs = [_Job(number, now, left=3 + 2 * number) for number in range(1, count + 1)]
 
     def move(self) -> None:
-        """Let every job print a step, fail, or come back."""
+        """Let every job print a step, fail, or come back; nobody does after `settle`."""
+        if self._is_over:
+            return
         for job in self.jobs:
             job.left -= 1
             if job.left > 0 and not job.is_held:
@@ -89,9 +99,37 @@ class Jobs:
         return [self._shown(job) for job in self.jobs]
 
     def settle(self) -> None:
-        """Let every job be as it is, but for those that would come back."""
-        for job in self.jobs:
-            job.left = 10**9
+        """Let every job be as it is from now on."""
+        self._is_over = True
+
+    def push(self, service: ServiceProcess, named: Mapping[str, str]) -> bool:
+        """Let an agent of the first job push a line, the same one until it is acknowledged."""
+        if self._pushed is None and not self._is_over:
+            self._pushed = self._line(named["1"])
+        if self._pushed is None:
+            return False
+        answer = service.client.post(
+            "/v1/events",
+            content=encode_event(self._pushed),
+            headers={"Authorization": f"Bearer {PUSH_TOKEN}"},
+        )
+        if answer.status_code != httpx2.codes.OK:
+            raise UnreachableError("a push", found=answer.text, expected="200")
+        self.jobs[0].written[self._pushed.text.encode()] += 1
+        self._pushed, self._pushes = None, self._pushes + 1
+        return True
+
+    def _line(self, attempt: str) -> LogLine:
+        return LogLine(
+            text=f"pushed {self._pushes}",
+            line=self._pushes,
+            offset=20 * self._pushes,
+            file=PUSHED_FILE,
+            attempt=attempt,
+            cluster=CLUSTER,
+            source="push",
+            event_time=self._clock.now(),
+        )
 
     def written(self) -> dict[str, Counter[bytes]]:
         """Return all lines of each job, whichever attempt printed them."""
@@ -133,7 +171,18 @@ class Jobs:
 def survive(folder: Path, kills: int, seed: int, until: Callable[[], bool]) -> Survived:
     """Kill a service so often, or until it is enough; say what became of what it had taken."""
     told = Survived()
-    settings = {"serve": {"mode": "act", "state_seconds": STATE_SECONDS, "settle_seconds": 2.0}}
+    token = folder.absolute() / "ingest.token"
+    token.parent.mkdir(parents=True, exist_ok=True)
+    token.write_text(f"{PUSH_TOKEN}\n", encoding="ascii")
+    token.chmod(0o600)
+    settings = {
+        "serve": {
+            "mode": "act",
+            "state_seconds": STATE_SECONDS,
+            "settle_seconds": 2.0,
+            "ingest_token_file": str(token),
+        }
+    }
     with ServiceProcess(folder, settings) as service:
         jobs, draw = Jobs(service.folder / "logs", seed), random.Random(seed)
         with AdviceWatch(service.ledger) as watch:
@@ -141,6 +190,7 @@ def survive(folder: Path, kills: int, seed: int, until: Callable[[], bool]) -> S
                 _live(service, jobs, draw, told)
                 told.kills += 1
             service.start()
+            _go_on(service, jobs, 1.0, told)
             jobs.settle()
             _go_on(service, jobs, END_SECONDS, told)
             service.stop()
@@ -168,10 +218,11 @@ def _go_on(service: ServiceProcess, jobs: Jobs, seconds: float, told: Survived) 
     while time.monotonic() < end:
         jobs.move()
         try:
-            service.report(snapshot_of(CLUSTER, SystemClock().now(), jobs.shown()))
+            named = service.report(snapshot_of(CLUSTER, SystemClock().now(), jobs.shown()))
             told.snapshots += 1
+            told.pushes += jobs.push(service, named)
         except (RelumeError, httpx2.TransportError) as error:
-            told.failures.append(f"a snapshot was refused: {error}")
+            told.failures.append(f"not taken: {error}")
         time.sleep(MOVE_SECONDS)
 
 

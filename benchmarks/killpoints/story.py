@@ -16,8 +16,10 @@ from prometheus_client import CollectorRegistry
 from relume.advice import Advice, Mode
 from relume.benchmarks.serving import running_job
 from relume.clock import ManualClock
+from relume.events import LogLine
 from relume.ingest.lake import LakeWriter
 from relume.ingest.lake.retention import needed_after
+from relume.serve.intake.bodies import Body
 from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -30,11 +32,22 @@ from relume.slurm.job import SlurmJob, SlurmNode, SlurmSnapshot
 BEGAN = 1_767_323_045_000_000
 SECOND = 1_000_000
 STATE_SECONDS = 6.0
+PUSHED_FOR = f"lab/8@{BEGAN // SECOND}.0"
 ERROR = ("[rank1]: Traceback (most recent call last):", "[rank1]: KeyError: 'vocab'")
 KILLED = ("srun: error: gpu00007: task 1: Killed",)
 PRUNED = 0.5
 """Share of the stories in which the lake is pruned."""
 OTHER_ERROR = ("[rank0]: ValueError: the shapes do not match",)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How the world is at a time: what is in each log, and when it was written last."""
+
+    now: int
+    shown: tuple[SlurmJob, ...]
+    pushed: int
+    files: dict[str, tuple[bytes, int]]
 
 
 @dataclass(slots=True)
@@ -47,11 +60,14 @@ class World:
         Folder of the jobs' output.
     shown
         What Slurm shows now.
+    pushed
+        How many lines an agent has pushed, the one that it is at included.
     """
 
     logs: Path
     clock: ManualClock = field(default_factory=lambda: ManualClock(BEGAN))
     shown: tuple[SlurmJob, ...] = ()
+    pushed: int = 0
 
     def write(self, job: int, lines: Sequence[str], mode: str = "a") -> None:
         """Let a job print lines; a requeue truncates its output."""
@@ -80,15 +96,15 @@ class World:
         when = {"end_time": self.clock.now(), "submit_time": BEGAN, "start_time": BEGAN}
         return self.job(number, restart_count=count, state=state, exit_code=code, **when)
 
-    def kept(self) -> tuple[int, tuple[SlurmJob, ...], dict[str, tuple[bytes, int]]]:
-        """Return time, jobs and logs as they are now, for `back_to`."""
+    def kept(self) -> Moment:
+        """Return how everything is now, for `back_to`."""
         files = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in _files(self.logs)}
-        return self.clock.now(), self.shown, files
+        return Moment(self.clock.now(), self.shown, self.pushed, files)
 
-    def back_to(self, kept: tuple[int, tuple[SlurmJob, ...], dict[str, tuple[bytes, int]]]) -> None:
+    def back_to(self, moment: Moment) -> None:
         """Make everything as it was; files stay the same ones, since tails know them."""
-        now, self.shown, files = kept
-        self.clock = ManualClock(now)
+        self.clock, files = ManualClock(moment.now), moment.files
+        self.shown, self.pushed = moment.shown, moment.pushed
         for path in _files(self.logs):
             if path.name not in files:
                 path.write_bytes(b"")
@@ -158,6 +174,21 @@ class Service:
     def step(self) -> None:
         """Look at logs, and judge."""
         self.session.step()
+
+    def push(self) -> None:
+        """Take a line that an agent pushes; it sends the same one until it is acknowledged."""
+        number, now = self.world.pushed, self.world.clock.now()
+        line = LogLine(
+            text=f"pushed {number}",
+            line=number,
+            offset=20 * number,
+            file="pushed.log",
+            attempt=PUSHED_FOR,
+            cluster="lab",
+            source="push",
+            event_time=now,
+        )
+        self.session.take_pushed([Body(sender="agent", events=[line])])
 
     def restart(self) -> None:
         """End in order, and begin again."""
@@ -229,6 +260,16 @@ def trains(job: int, first: int, last: int) -> list[Move]:
     return [says(job, line.format(number)) for number in range(first, last + 1)]
 
 
+def _pushes(world: World) -> None:
+    world.pushed += 1
+    _passes(world)
+
+
+def pushes(count: int) -> list[Move]:
+    """An agent pushes lines, one after the other."""
+    return [Move(_pushes, Service.push)] * count
+
+
 def nothing(_: World) -> None:
     """Change nothing."""
 
@@ -246,7 +287,7 @@ def story(seed: int) -> list[Move]:
         Move(partial(_prints, job=8, lines=["starting"], mode="w"), Service.step),
         shows(lambda world: (world.job(7), world.job(8))),
     ]
-    training = [*trains(7, 1, steps), *trains(8, 1, draw.randint(1, 4))]
+    training = [*trains(7, 1, steps), *pushes(2), *trains(8, 1, draw.randint(1, 3))]
     failing = [
         says(7, *first),
         shows(lambda world: (world.held(7, 1), world.job(8))),
@@ -256,6 +297,7 @@ def story(seed: int) -> list[Move]:
         says(7, "starting again", mode="w"),
         shows(lambda world: (world.again(7, 1), world.job(8))),
         *trains(7, steps + 1, steps + later),
+        *pushes(2),
         *waits(draw.randint(1, 3)),
     ]
     ending = [
