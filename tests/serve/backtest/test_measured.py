@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from measuring import WAITING, WORKING, answer_of, measured
+from measuring import WAITING, WORKING, answer_of, batch_of, measured
 from recording import SECOND, START, clock, entry, judging, logged, recorded, steps
 from relume.advice import Advice
 from relume.cli import app
@@ -179,13 +179,14 @@ pauses = st.lists(st.sampled_from([1] * 9 + [31, 61, 120, 302]), min_size=5, max
 
 
 @settings(max_examples=25)
-@given(pauses, stretches, st.integers(0, 14), st.integers(0, 600))
+@given(pauses, stretches, st.integers(0, 14), st.integers(0, 600), st.integers(1, 90))
 def test_fewer_ticks_change_nothing_with_metrics_either(
     tmp_path_factory: pytest.TempPathFactory,
     pauses: list[int],
     doing: list[tuple[int, dict[str, float]]],
     shift: int,
     silence: int,
+    together: int,
 ) -> None:
     folder, second, lines = tmp_path_factory.mktemp("ticks"), 0, []
     for n, pause in enumerate(pauses):
@@ -199,7 +200,11 @@ def test_fewer_ticks_change_nothing_with_metrics_either(
     samples = list(measured(NODES, begin, len(course), course.__getitem__))
     [unit] = dataset_units(read_dataset(folder))
     unit = replace(unit, samples=lambda _: iter(samples))
-    assert advice_of(unit, Judge) == advice_of(unit, Eager)
+    expected = advice_of(unit, Eager)
+    assert advice_of(unit, Judge) == expected
+    parts = [batch_of(samples[n : n + together]) for n in range(0, len(samples), together)]
+    unit = replace(unit, samples=lambda _: iter(parts))
+    assert advice_of(unit, Judge) == expected
 
 
 def test_a_backtest_of_a_lake_with_metrics_from_end_to_end(tmp_path: Path) -> None:
