@@ -198,6 +198,20 @@ class LakeWriter:
             )
             self._drop_pruned()
 
+    def seal(self, commits: int = 1) -> bool:
+        """Let the commits so far be merged, if those since the last time are so many; say whether.
+
+        Raises
+        ------
+        LakeWriteError
+            When it can't be done; see `LakeWriteError`.
+        """
+        if self._journal.entries < max(1, commits):
+            return False
+        with self._writing("seal"):
+            self._journal.seal()
+        return True
+
     def close(self) -> None:
         """Let go of the lake; what was not committed is dropped. Closing twice is fine."""
         self._buffers.clear()

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from relume.serve.ledger.address import Access, file_of, sqlite_url
 from relume.serve.ledger.aftermath import MAX_PAGE
+from relume.serve.ledger.configured import access_of, open_configured, url_of
 from relume.serve.ledger.errors import (
     AdviceConflictError,
     ConflictError,
@@ -24,7 +26,7 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger.ledger import LEDGER_FILE, Ledger
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -37,6 +39,7 @@ from relume.serve.ledger.records import (
 __all__ = [
     "LEDGER_FILE",
     "MAX_PAGE",
+    "Access",
     "AdviceConflictError",
     "AttemptOutcome",
     "AttemptRecord",
@@ -58,5 +61,9 @@ __all__ = [
     "Standing",
     "Struck",
     "SupersededError",
+    "access_of",
+    "file_of",
+    "open_configured",
     "sqlite_url",
+    "url_of",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
@@ -42,6 +43,12 @@ def find(connection: Connection, advice_id: str) -> Advice | None:
     """Return one generation with its reconciliation."""
     row = connection.execute(_stored().where(ADVICE.c.advice_id == advice_id)).one_or_none()
     return None if row is None else _advice(row)
+
+
+def named(connection: Connection, ids: Iterable[str]) -> dict[str, Advice]:
+    """Return those of some generations that are there, by id."""
+    rows = connection.execute(_stored().where(ADVICE.c.advice_id.in_(list(ids))))
+    return {advice.advice_id: advice for advice in map(_advice, rows)}
 
 
 def newest(connection: Connection, attempt: str) -> Advice | None:

@@ -31,12 +31,13 @@ def put_outcome(connection: Connection, outcome: OutcomeRecord) -> bool:
     return True
 
 
-def put(connection: Connection, label: LabelRecord) -> None:
-    """Write what a person says of an Advice, and that it was said."""
+def put(connection: Connection, label: LabelRecord) -> Standing:
+    """Write what a person says of an Advice, and that it was said; return what stands then."""
     decisions.require(connection, label.advice_id)
     document = msgspec.json.encode(label).decode()
     connection.execute(insert(LABELS).values(advice_id=label.advice_id, document=document))
     audit.add(connection, at=label.at, who=label.who, what=LABEL, about=label.advice_id, done=label)
+    return standing(connection, label.advice_id)
 
 
 def standing(connection: Connection, advice_id: str) -> Standing:

@@ -39,6 +39,7 @@ class Judged:
     runs: dict[RunKey, dict[AttemptId, PastAttempt]]
     left: dict[FamilyKey, dict[str, AttemptGaps]]
     recent: RecentLines
+    unclaimed: RecentLines
     stays: Stays
     fleets: dict[str, Fleet]
     over: dict[str, None]

@@ -13,22 +13,24 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
+from relume.serve.alerts.service import Alerts, targets_of
 from relume.serve.api import create_app
-from relume.serve.configured import analyzer_of
+from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
-from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger import open_configured
 from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
 BACKLOG = 4096
 """Connections that wait to be taken; the kernel's own limit may be lower."""
-LAKE, LEDGER = "lake", LEDGER_FILE
+LAKE = "lake"
 
 
 def run_service(settings: Settings) -> None:
@@ -39,7 +41,7 @@ def run_service(settings: Settings) -> None:
     ConfigError
         For settings that don't fit together, and for a data folder that can't be used.
     UnreachableError
-        When the address is taken, or the ledger locked.
+        When the address is taken, or the ledger can't be reached.
     """
     serve = settings.serve
     _require(serve)
@@ -47,9 +49,10 @@ def run_service(settings: Settings) -> None:
     folder = Path(serve.folder)
     _make(folder)
     access = access_of(serve, folder)
+    targets = targets_of(settings.alerts)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
-    with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
+    with _listen(serve.listen) as listener, open_configured(serve) as ledger:
         runner = Runner(
             Surroundings(
                 lake=folder / LAKE,
@@ -68,7 +71,17 @@ def run_service(settings: Settings) -> None:
             on_scheduler=runner.on_scheduler,
             attempts_view=runner.view,
             registry=registry,
+            door=runner.intake,
+            naming=names_of(settings),
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
+        alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -84,6 +97,7 @@ def run_service(settings: Settings) -> None:
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
+        alerts.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
@@ -94,6 +108,7 @@ def run_service(settings: Settings) -> None:
         finally:
             runner.stop(stop)
             thread.join()
+            alerts.stop()
             runner.close()
 
 
@@ -109,12 +124,7 @@ def _warm_up() -> None:
 
 def _require(serve: ServeSettings) -> None:
     if not serve.log_roots:
-        raise ConfigError(
-            "serve.log_roots",
-            found="none",
-            expected="the folders below which jobs write their output",
-            hint="name them, for example --log-root /home --log-root /scratch",
-        )
+        log.info("serve.log_roots names no folder: of jobs' logs only what is pushed is read")
     for root in serve.log_roots:
         if not Path(root).is_dir():
             log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)

@@ -29,10 +29,6 @@ def refused(*arguments: str) -> str:
     return str(result.exception)
 
 
-def test_without_a_log_root_it_says_what_to_name(tmp_path: Path) -> None:
-    assert "--log-root" in refused("--folder", str(tmp_path))
-
-
 def test_a_kernel_log_without_a_node_is_refused(tmp_path: Path) -> None:
     words = refused("--folder", str(tmp_path), "--log-root", "/x", "--kernel-log", "/var/log/kern")
     assert "{node}" in words

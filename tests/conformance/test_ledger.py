@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advising import ATTEMPT, CREATED, EXPIRES, make_advice, make_attempt
+from mariadb_server import MariaDB
 from relume.advice import Advice, Disposition, Operation, Reconciliation, Scope, advice_id
 from relume.errors import InputError
 from relume.serve.ledger import (
+    Access,
     AdviceConflictError,
     AttemptOutcome,
     FinalDispositionError,
@@ -38,20 +40,51 @@ OTHER = "lab/124@1767323045.0"
 AWAY = "far/123@1767323045.0"
 
 
-@pytest.fixture(scope="module", params=["sqlite"])
-def url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[], str]:
-    """Return a function that names a new database on each call."""
-    assert request.param == "sqlite"
-    return lambda: sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db")
+MARIADB = pytest.param("mariadb", marks=pytest.mark.needs_server("mariadb"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where ledgers of one kind of database are made; `server` is null for files."""
+
+    new: Callable[[], str]
+    server: MariaDB | None = None
+
+    @property
+    def access(self) -> Access:
+        """How they are entered."""
+        return Access() if self.server is None else self.server.access
+
+    def open(self, url: str | None = None) -> Ledger:
+        """Open a ledger, a new one when null."""
+        return Ledger.open(url or self.new(), self.access)
+
+
+@pytest.fixture(scope="module", params=["sqlite", MARIADB])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Return where new ledgers are made."""
+    if request.param == "sqlite":
+        return Place(lambda: sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db"))
+    server: MariaDB = request.getfixturevalue("mariadb_server")
+    return Place(server.url, server)
+
+
+@pytest.fixture(scope="module")
+def shared(place: Place) -> Iterator[Ledger]:
+    """One ledger for the module: a server takes a second to make one."""
+    with place.open() as opened:
+        yield opened
 
 
 @pytest.fixture
-def ledger(url: Callable[[], str]) -> Iterator[Ledger]:
+def ledger(place: Place, shared: Ledger) -> Iterator[Ledger]:
     """An empty ledger."""
-    with Ledger.open(url()) as opened:
-        yield opened
+    if place.server is None:
+        with place.open() as opened:
+            yield opened
+    else:
+        place.server.empty()
+        yield shared
 
 
 @pytest.fixture
@@ -312,9 +345,9 @@ def test_tokens_only_grow_and_no_two_holders_share_one(
 
 
 @pytest.fixture(scope="module")
-def fence(url: Callable[[], str]) -> Iterator[Store]:
+def fence(place: Place) -> Iterator[Store]:
     """A database without leases, before and after each example."""
-    store = Store.open(url())
+    store = Store.open(place.new(), place.access)
     yield store
     store.close()
 
@@ -464,16 +497,16 @@ def test_a_dropped_source_is_new_again(ledger: Ledger) -> None:
 # --- the ledger itself ---
 
 
-def test_everything_is_there_after_opening_again(url: Callable[[], str]) -> None:
-    name = url()
-    with Ledger.open(name) as ledger:
+def test_everything_is_there_after_opening_again(place: Place) -> None:
+    name = place.new()
+    with place.open(name) as ledger:
         ledger.put_advice(make_advice())
         ledger.put_attempt(make_attempt())
         ledger.put_cursor("a", "1")
         ledger.put_milestone(ATTEMPT, Milestone.FINISHED, event_time=1)
         token = ledger.take_lease("lab", "a", 30, NOW).fencing_token
         ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
-    with Ledger.open(name) as ledger:
+    with place.open(name) as ledger:
         ledger.ping()
         assert ledger.get(advice_id(ATTEMPT, 1)) == make_advice(reconciliation=CONVERGED)
         assert ledger.attempts() == [make_attempt()]
@@ -493,11 +526,11 @@ def test_many_threads_write_and_read_at_once(ledger: Ledger) -> None:
     assert len(ledger.active(NOW)) == 40
 
 
-def test_many_may_open_a_new_ledger_at_once(url: Callable[[], str]) -> None:
-    name = url()
+def test_many_may_open_a_new_ledger_at_once(place: Place) -> None:
+    name = place.new()
 
     def work(number: int) -> bool:
-        with Ledger.open(name) as ledger:
+        with place.open(name) as ledger:
             return ledger.put_advice(make_advice(attempt=f"lab/{number}@1767323045.0"))
 
     with ThreadPoolExecutor(6) as pool:

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from advising import CREATED
 from relume.clock import ManualClock
 from relume.serve.api import Access, PartStatus, Role, Tokens, create_app, view_of
+from relume.serve.intake.queue import IntakeQueue
 from relume.serve.ledger import Ledger
 from relume.slurm.job import SlurmSnapshot
 from relume.verdict import Health
@@ -46,6 +47,7 @@ class Service:
             readiness=lambda: self.parts,
             on_scheduler=self._take,
             attempts_view=view_of,
+            door=IntakeQueue(),
         )
         self.app = app
         self.open = TestClient(app, raise_server_exceptions=False)

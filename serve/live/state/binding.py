@@ -86,5 +86,6 @@ def code_version() -> str:
 def is_point_of(lake: Path, point: LakePoint) -> bool:
     """Whether the lake has this very commit; raises as `read_commits` does."""
     for commit in read_commits(lake, point.sequence - 1):
-        return point == LakePoint(commit.sequence, commit.committed_at)
+        is_there = commit.first <= point.sequence <= commit.sequence
+        return is_there and point.committed_at == commit.time_of(point.sequence)
     return False
