@@ -90,7 +90,7 @@ class _Section(BaseModel):
 class ClusterSettings(_Section):
     """The cluster that is being watched."""
 
-    name: str = Field(default="local", pattern=r"^[^/@\s]+$")
+    name: str = Field(default="local", pattern=r"^[^/@\s]{1,100}$")
     """Slurm's `ClusterName`, a part of every attempt's identity.
 
     The default suits one machine and logs without a cluster. Job ids are unique only within one
@@ -213,7 +213,10 @@ class ServeSettings(_Section):
     Empty, the default, speaks http. A renewed certificate is read at the next start."""
 
     tls_key_file: str = ""
-    """The key of `tls_cert_file`, in PEM, not readable by everybody."""
+    """The key of `tls_cert_file`, in PEM.
+
+    Empty by default, as the certificate is; the two come together. It must not be readable by
+    everybody on the machine."""
 
     folder: FolderPath = "/var/lib/relume/serve"
     """The data folder: the lake, the Advice ledger, and tokens.
@@ -255,7 +258,8 @@ class ServeSettings(_Section):
     label_token_file: str = ""
     """A file with the tokens of role *label*: they say whether Advice was right, and read.
 
-    Empty, the default: only role *control* may."""
+    Empty, the default: only role *control* may label. With it, people need no token that could stop
+    jobs."""
 
     read_token_file: str = ""
     """A file with the tokens of role *read*.
@@ -283,18 +287,26 @@ class ServeSettings(_Section):
     the nodes of running jobs. None by default; without them no node is excluded for a GPU that only
     the kernel saw fail."""
 
-    mode: Literal["monitor", "act"] = "monitor"
+    mode: Literal["monitor", "approve", "act"] = "monitor"
     """What may come of Advice.
 
     `monitor`, the default: it is written down and nobody carries it out, so that a cluster sees
-    what Relume would do. `act`: a controller in mode act may carry it out, on jobs that opted
-    in."""
+    what Relume would do. `approve`: it waits for a person (`relume advice approve`, the API, the
+    page) until it expires, and a controller in mode act carries out what was approved. `act`: a
+    controller in mode act may carry it out, on jobs that opted in."""
 
     settle_seconds: float = Field(default=10.0, ge=0, le=3600)
     """How long after the first sign of a failure more evidence is waited for, at most.
 
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
+
+    poll_slurm: bool = False
+    """Whether the service asks Slurm itself what runs, while no controller tells it.
+
+    For clusters that only want to be watched: `squeue` and `scontrol` must be there, and run every
+    ten seconds; `controller.slurm_conf` counts. As soon as `relume control` sends snapshots, and
+    until a minute after the last one, the service doesn't ask."""
 
     compact_seconds: float = Field(default=600.0, ge=0, le=86400)
     """How often small segments of the lake are merged into large ones.
