@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -136,40 +135,6 @@ class SampleBatch:
                 attempt=attempt,
                 device=device,
             )
-
-    def about(self, metrics: Collection[str], is_meant: Callable[[str], bool]) -> SampleBatch:
-        """Return what it holds of some metrics, on nodes that are meant; quick for all the others.
-
-        Examples
-        --------
-        >>> series = series_table([SampleSeries("a", node="n1"), SampleSeries("b", node="n1")])
-        >>> batch = SampleBatch(
-        ...     series=series,
-        ...     row_series=np.array([0, 1, 0], np.int32),
-        ...     event_time=np.array([1, 2, 3]),
-        ...     value=np.array([1.0, 2.0, 3.0]),
-        ...     source="push",
-        ... )
-        >>> found = batch.about({"a"}, lambda node: node == "n1")
-        >>> [sample.event_time for sample in found.samples()]
-        [1, 3]
-        """
-        meant = self._where("metric", metrics.__contains__) & self._where("node", is_meant)
-        rows = np.flatnonzero(meant)
-        return replace(
-            self,
-            row_series=self.row_series[rows],
-            event_time=self.event_time[rows],
-            value=self.value[rows],
-        )
-
-    def _where(self, name: str, is_meant: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Say of each sample whether a text of its series is meant; null isn't."""
-        column = self.series.column(name)
-        known = [is_meant(text) for text in column.dictionary.to_pylist()]
-        codes = column.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-        found: NDArray[np.bool_] = np.array([*known, False])[codes[self.row_series]]
-        return found
 
     def table(self) -> pa.Table:
         """Return the rows that `relume.schemas.to_table` makes of `samples`."""

@@ -29,7 +29,6 @@ from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.incidents import incident_advice
 from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.judged import Judged
-from relume.serve.live.measured import METRICS
 from relume.serve.live.listening import Listening
 from relume.serve.live.naming import (
     LOG_ENDED,
@@ -160,8 +159,6 @@ class Judge:
         elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
         elif isinstance(landing, SampleBatch):
-            for sample in landing.about(METRICS, self._is_measured).samples():
-                self._sample(sample)
             for watch, heard in self._listening.split(landing, self._alone_on):
                 watch.hear(heard, self._now)
         elif isinstance(landing, NodeEvent):
@@ -264,10 +261,6 @@ class Judge:
                 yield watch
         elif _is_of_node(batch):
             yield from (w for w in self.watches.values() if batch.node in w.run_nodes)
-
-    def _is_measured(self, node: str) -> bool:
-        """Whether an attempt that is watched has a node for itself."""
-        return (self._stays.alone_on(node) or "") in self.watches
 
     def _sample(self, sample: Sample) -> None:
         """Tell a metric to the attempt that has the node for itself; else it is nobody's."""
