@@ -362,6 +362,14 @@ BENCHES: tuple[Bench, ...] = (
         "none (installs Slurm where it may; 3 minutes)",
         "relume.benchmarks.live_equals_offline",
     ),
+    Bench(
+        "faults",
+        "a service whose disk is full, whose database is away, whose clock jumps, and with clients "
+        "that are slow, idle or send what they shouldn't: what it keeps, says and survives",
+        "none (as root with MariaDB; takes some minutes)",
+        "relume.benchmarks.faults.bench",
+        minutes=5.0,
+    ),
 )
 
 
