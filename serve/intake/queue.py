@@ -60,6 +60,8 @@ class IntakeQueue:
     ----------
     wake
         Called when something waits.
+    refused
+        Called when a request finds no room.
     limit_bytes
         How much may wait at once; one request that is larger is taken when nothing else waits.
 
@@ -73,10 +75,14 @@ class IntakeQueue:
     """
 
     def __init__(
-        self, wake: Callable[[], None] = lambda: None, *, limit_bytes: int = LIMIT_BYTES
+        self,
+        wake: Callable[[], None] = lambda: None,
+        *,
+        refused: Callable[[], None] = lambda: None,
+        limit_bytes: int = LIMIT_BYTES,
     ) -> None:
         self.wake = wake
-        self.refusals = 0
+        self._refused = refused
         self._limit = limit_bytes
         self._lock = threading.Lock()
         self._held = 0
@@ -100,7 +106,7 @@ class IntakeQueue:
         """
         with self._lock:
             if self._held and self._held + size > self._limit:
-                self.refusals += 1
+                self._refused()
                 raise BusyError(
                     "push",
                     found=f"{self._held} bytes that wait already",

@@ -53,7 +53,7 @@ class Runner:
         self._compacting = Compacting(
             around.lake, around.clock, around.metrics, around.options.compact_seconds
         )
-        self.intake = IntakeQueue(self._wake.set)
+        self.intake = IntakeQueue(self._wake.set, refused=around.metrics.intake.note_busy)
         around.metrics.intake.watch(self.intake)
         self._session: Session | None = Session(around)
 

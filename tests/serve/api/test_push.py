@@ -82,6 +82,8 @@ def test_a_full_queue_asks_to_come_back(service: Pushing) -> None:
     assert answer.json()["type"] == "urn:relume:problem:busy"
     held.drop()
     assert service.events(RUNS)["accepted"] == 1
+    text = service.client.get("/metrics").text
+    assert 'relume_ingest_requests_total{result="busy"} 1.0' in text
 
 
 def test_a_disk_that_fails_is_said_and_what_is_sent_again_lands(

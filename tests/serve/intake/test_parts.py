@@ -46,13 +46,13 @@ def samples(value: float, metric: str = "gpu_power_watts") -> SampleBatch:
 
 
 def test_the_queue_is_bounded_and_gives_room_back() -> None:
-    woken: list[int] = []
-    queue = IntakeQueue(lambda: woken.append(1), limit_bytes=10)
+    woken, refused = list[int](), list[int]()
+    queue = IntakeQueue(lambda: woken.append(1), refused=lambda: refused.append(1), limit_bytes=10)
     large = queue.admit(100)  # alone it is taken, however large
     with pytest.raises(BusyError, match="at most 10"):
         queue.admit(1)
     large.drop()
-    assert (queue.held_bytes, queue.refusals) == (0, 1)
+    assert (queue.held_bytes, len(refused)) == (0, 1)
     futures = [queue.admit(4).put(Body(sender="a")) for _ in range(2)]
     assert (len(queue), len(woken)) == (2, 2)
     [first] = queue.take(limit_bytes=5)
