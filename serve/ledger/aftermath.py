@@ -72,8 +72,7 @@ class Aftermath(Overview):
 
         At most `limit`, and without the Advice that belongs to each.
         """
-        with self._store.reading() as connection:
-            return incidents.going_on(connection, since, limit)
+        return self._store.read(incidents.going_on, since, limit)
 
     def get_incident(self, incident_id: str) -> IncidentRecord | None:
         """Return one incident with the Advice that belongs to it."""

@@ -5,6 +5,8 @@ Numbers: https://mariadb.com/kb/en/mariadb-error-codes/ and PyMySQL's own for wh
 
 from __future__ import annotations
 
+import ssl
+
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from relume.errors import ConfigError, InputError, RelumeError, UnreachableError
@@ -18,6 +20,7 @@ EXISTS = frozenset({1022, 1050, 1060, 1061, 1359, 1826})
 """A key, table, column, index, trigger or foreign key that was to be made is there."""
 _NO_ENTRY = frozenset({1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1370, 1419, 1524, 1698})
 _RAISED_BY_TRIGGER = 1644
+_NO_TLS = 2026
 _TOO_LARGE = 1153
 _LOCKED_BINLOG = 1419
 
@@ -38,6 +41,13 @@ def named(error: DBAPIError, name: str) -> RelumeError | None:
     number = code(error)
     if number in _NO_ENTRY:
         return _no_entry(error, name)
+    if number == _NO_TLS or isinstance(_cause(error), ssl.SSLError):
+        return ConfigError(
+            f"ledger {name}",
+            found=_words(error),
+            expected="a server with TLS, and a certificate that serve.ledger_ca_file stands for",
+            hint="look at the name in the URL, at the file, and at ssl_cert of the server",
+        )
     if number == _TOO_LARGE:
         return ConfigError(
             f"ledger {name}",
@@ -58,6 +68,10 @@ def named(error: DBAPIError, name: str) -> RelumeError | None:
         expected="a database that takes the transaction",
         hint=_what_to_do(error),
     )
+
+
+def _cause(error: DBAPIError) -> object:
+    return getattr(error.orig, "original_exception", None)
 
 
 def _what_to_do(error: DBAPIError) -> str:

@@ -213,7 +213,10 @@ class ServeSettings(_Section):
     Empty, the default, speaks http. A renewed certificate is read at the next start."""
 
     tls_key_file: str = ""
-    """The key of `tls_cert_file`, in PEM, not readable by everybody."""
+    """The key of `tls_cert_file`, in PEM.
+
+    Empty by default, as the certificate is; the two come together. It must not be readable by
+    everybody on the machine."""
 
     folder: FolderPath = "/var/lib/relume/serve"
     """The data folder: the lake, the Advice ledger, and tokens.
@@ -255,7 +258,8 @@ class ServeSettings(_Section):
     label_token_file: str = ""
     """A file with the tokens of role *label*: they say whether Advice was right, and read.
 
-    Empty, the default: only role *control* may."""
+    Empty, the default: only role *control* may label. With it, people need no token that could stop
+    jobs."""
 
     read_token_file: str = ""
     """A file with the tokens of role *read*.

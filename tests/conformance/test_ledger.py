@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ledger_worker
 from advising import ATTEMPT, CREATED, EXPIRES, make_advice, make_attempt
 from mariadb_server import MariaDB
 from relume.advice import Advice, Disposition, Operation, Reconciliation, Scope, advice_id
@@ -535,6 +539,41 @@ def test_many_may_open_a_new_ledger_at_once(place: Place) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(work, range(12)))
+
+
+def test_processes_write_at_once_and_nothing_is_lost_or_doubled(place: Place) -> None:
+    url, names = place.new(), ("a", "b", "c")
+    password = str(place.access.password_file or "")
+    started = [
+        subprocess.Popen(
+            [sys.executable, ledger_worker.__file__, url, password, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    told = [json.loads(one.communicate()[0]) for one in started]
+    rounds = ledger_worker.ROUNDS
+    assert sum(new for new, _ in told) == rounds
+    tokens = [token for _, mine in told for token in set(mine)]
+    assert sorted(tokens) == list(range(1, len(tokens) + 1))  # no two had the same one
+    with place.open(url) as ledger:
+        assert len(ledger.active(NOW)) == rounds
+        for number in range(rounds):
+            labels = ledger.standing(ledger_worker.advice_of(number).advice_id).labels
+            assert sorted(one.who for one in labels) == list(names)
+        assert ledger.cursors() | {"shared": "a"} == {
+            "shared": "a",
+            **dict.fromkeys(names, str(rounds - 1)),
+        }
+        verified = ledger.verify()
+        assert verified.broken is None
+        assert verified.rows == rounds * len(names) + len(tokens)
 
 
 def test_other_scopes_are_kept(ledger: Ledger) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -388,3 +390,43 @@ def test_a_table_that_is_younger_than_the_snapshot_is_read_with_the_next_one(
         assert served_store.read(work) == 0
     finally:
         mariadb_server.ask("DROP TABLE young", database_of(url))
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for localhost that stands for itself; its key is beside it."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl not found (apt-get install openssl)")
+    file = tmp_path / "cert.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-days", "2"]
+    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(file)]
+    subprocess.run([*command, *names, *files], check=True, capture_output=True)
+    return file
+
+
+def test_the_certificate_of_the_server_is_checked_and_tls_is_a_must(
+    mariadb_server: MariaDB, url: str, served: Ledger, certificate: Path
+) -> None:
+    del served  # its tables are there
+    access = Access(mariadb_server.password_file, certificate)
+    with pytest.raises(ConfigError, match=r"expected a server with TLS"):
+        Store.open(url, access)
+    mariadb_server.stop()
+    key = certificate.with_name("key.pem")
+    mariadb_server.start(f"--ssl-cert={certificate}", f"--ssl-key={key}")
+    try:
+        store = Store.open(url, access)
+        with store.writing() as connection:
+            asked = connection.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()
+        store.close()
+        assert asked[1]
+        other = mariadb_server.url().replace("@/", "@db.example/")  # not the certificate's name
+        with pytest.raises(ConfigError, match=r"CERTIFICATE_VERIFY_FAILED"):
+            Store.open(other, access)
+    finally:
+        mariadb_server.stop()
+        mariadb_server.start()
+    with pytest.raises(ConfigError, match=r"ledger_ca_file .*a readable file of certificates"):
+        Store.open(url, Access(mariadb_server.password_file, key))
