@@ -341,6 +341,22 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "pushed-equals-offline",
+        "attempts pushed over HTTP at 1 to 1000 times their speed give the Advice of a replay, and "
+        "no line is lost or doubled, with 20 kills in between",
+        "none (recorded attempts with a folder that holds failure-cases/)",
+        "relume.benchmarks.pushed.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "page",
+        "the dashboard of a real service with 1,000 open incidents in a real Chromium: first load, "
+        "what it weighs, what it asks of others",
+        "none (needs chromium)",
+        "relume.benchmarks.page.bench",
+        has_quick=True,
+    ),
+    Bench(
         "live-equals-offline",
         "a lake judged anew gives the Advice of the live run, killed again and again",
         "none (installs Slurm where it may; 3 minutes)",

@@ -12,6 +12,8 @@ from http import HTTPStatus
 from typing import Annotated, Protocol
 
 from fastapi import APIRouter, Query, Request, Response
+from google.protobuf.json_format import MessageToJson  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -19,10 +21,16 @@ from relume.errors import UnreachableError
 from relume.ingest.metrics.raw import Naming
 from relume.ingest.push.bodies import unpacked
 from relume.ingest.push.loki import loki_json, loki_protobuf
+from relume.ingest.push.otlp import otlp_json, otlp_protobuf
 from relume.serve.api.problems import documented, problem
 from relume.serve.api.reading import as_json, given
 from relume.serve.intake.bodies import Body, Outcome
-from relume.serve.intake.eventbodies import body_of_dump, body_of_lines, body_of_streams
+from relume.serve.intake.eventbodies import (
+    body_of_dump,
+    body_of_lines,
+    body_of_stream,
+    body_of_streams,
+)
 from relume.serve.intake.queue import Ticket
 from relume.serve.intake.receivers import SampleReceiver
 
@@ -37,6 +45,7 @@ PATIENCE_SECONDS = 30.0
 MAX_UNPACKED_BYTES = 64 << 20
 """Of one request, without its compression."""
 JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
 
 Decode = Callable[[bytes, str], Body]
 Attempt = Annotated[str, Query(description="Text form of the attempt.", max_length=300)]
@@ -69,8 +78,12 @@ def push_routes(door: Door, naming: Naming) -> APIRouter:
 
     @router.post("/v1/events", responses=given(Outcome))
     async def post_events(request: Request) -> Response:
-        """Take events, one a line as JSON; a line that is none is refused, not the others."""
-        return as_json(await take(request, door, body_of_lines))
+        """Take events, one a line as JSON, or as a stream of Arrow IPC by its content type.
+
+        A line or row that is none is refused, not the others.
+        """
+        decode = body_of_stream if media_type(request) == ARROW else body_of_lines
+        return as_json(await take(request, door, decode))
 
     @router.post("/loki/api/v1/push", status_code=204)
     async def post_loki(request: Request) -> Response:
@@ -79,6 +92,20 @@ def push_routes(door: Door, naming: Naming) -> APIRouter:
         encoding = None if decode is loki_json else "snappy"
         outcome = await take(request, door, partial(body_of_streams, decode), encoding)
         return answered(outcome)
+
+    @router.post("/v1/logs")
+    async def post_logs(request: Request) -> Response:
+        """Take lines as OTLP/HTTP does: JSON, or protocol buffers; what is refused is told."""
+        is_json = media_type(request) == JSON
+        decode = otlp_json if is_json else otlp_protobuf
+        outcome = await take(request, door, partial(body_of_streams, decode))
+        answer = ExportLogsServiceResponse()
+        if outcome.refused:
+            answer.partial_success.rejected_log_records = outcome.refused
+            answer.partial_success.error_message = "; ".join(outcome.reasons)
+        if is_json:
+            return Response(MessageToJson(answer), media_type=JSON)
+        return Response(answer.SerializeToString(), media_type="application/x-protobuf")
 
     @router.post("/api/v1/write", status_code=204, responses=documented(415))
     async def post_write(request: Request) -> Response:

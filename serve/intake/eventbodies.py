@@ -10,7 +10,10 @@ from relume.identity import AttemptId
 from relume.ingest.dumps.documents import parse_document
 from relume.ingest.dumps.flight import decode, is_flight
 from relume.ingest.eventlines import decode_event
+from relume.ingest.lake import SampleBatch
+from relume.ingest.push.arrowstreams import event_stream
 from relume.ingest.push.lines import PushedLines
+from relume.ingest.skips import SkipCounts
 from relume.schemas import to_table
 from relume.serve.intake.bodies import MAX_REASONS, Body
 
@@ -48,6 +51,29 @@ def body_of_lines(data: bytes, sender: str) -> Body:
             if len(reasons) < MAX_REASONS:
                 reasons[f"line {number}: {error}"] = None
     return Body(sender=sender, events=events, refused=refused, reasons=list(reasons))
+
+
+def body_of_stream(data: bytes, sender: str) -> Body:
+    """Decode events that are a stream of Arrow IPC: a table of one event.
+
+    Raises
+    ------
+    InputError
+        When it is none; a row that is no event is refused, not the others.
+    """
+    skipped, events, samples = SkipCounts(), list[Event](), list[SampleBatch]()
+    for one in event_stream(data, skipped):
+        if isinstance(one, SampleBatch):
+            samples.append(one)
+        else:
+            events.append(one)
+    return Body(
+        sender=sender,
+        events=events,
+        samples=samples,
+        refused=skipped.as_dict().get("event", 0),
+        reasons=skipped.files().get("event", [])[:MAX_REASONS],
+    )
 
 
 def body_of_streams(

@@ -28,6 +28,13 @@ MAX_NAMED = 5
 class Runner:
     """Keeps a session going, whatever happens to it. Thread-safe.
 
+    Attributes
+    ----------
+    intake
+        Where what is pushed waits.
+    slurm_error
+        Why Slurm can't be asked, where the service asks it itself; null for fine.
+
     Raises
     ------
     RelumeError
@@ -41,6 +48,7 @@ class Runner:
         self._error: str | None = None
         self._snapshot_at: int | None = None
         self._stepped_at: int | None = None
+        self.slurm_error: str | None = None
         self._is_due = True
         self._compacting = Compacting(
             around.lake, around.clock, around.metrics, around.options.compact_seconds
@@ -184,6 +192,11 @@ class Runner:
         with self._lock:
             return self._open().books.view(record)
 
+    @property
+    def snapshot_at(self) -> int | None:
+        """When the last snapshot was taken in (UTC microseconds); null for never."""
+        return self._snapshot_at
+
     def readiness(self) -> Mapping[str, PartStatus]:
         """Return how reading and judging, and the word of the scheduler, are."""
         now, tick = self._around.clock.now(), self._around.options.tick_seconds
@@ -192,6 +205,8 @@ class Runner:
             runner = PartStatus(Health.UNHEALTHY, self._error)
         hint = "no snapshot yet: is `relume control` running?"
         scheduler = _freshness(self._snapshot_at, now, STALE_SECONDS, hint)
+        if self.slurm_error is not None and scheduler.status is not Health.HEALTHY:
+            scheduler = PartStatus(Health.UNKNOWN, self.slurm_error)
         session = self._session
         if session is not None and session.is_told_by_push:
             scheduler = PartStatus(Health.HEALTHY)

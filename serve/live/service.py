@@ -22,6 +22,7 @@ from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
+from relume.serve.live.polling import Ask, SlurmPolling
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
 from relume.serve.page import Dashboard
@@ -33,8 +34,10 @@ BACKLOG = 4096
 LAKE = "lake"
 
 
-def run_service(settings: Settings) -> None:
+def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
+
+    `ask_slurm` asks Slurm while no controller tells what runs; null leaves it to controllers.
 
     Raises
     ------
@@ -98,6 +101,9 @@ def run_service(settings: Settings) -> None:
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
         alerts.start()
+        polling = None if ask_slurm is None else SlurmPolling(ask_slurm, runner, clock)
+        if polling is not None:
+            polling.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
@@ -106,6 +112,8 @@ def run_service(settings: Settings) -> None:
         try:
             server.run(sockets=[listener])
         finally:
+            if polling is not None:
+                polling.stop()
             runner.stop(stop)
             thread.join()
             alerts.stop()

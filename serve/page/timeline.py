@@ -66,8 +66,8 @@ class Timeline:
     Attributes
     ----------
     steps, gaps, step_seconds
-        ``(time, number)``: the step that was reached; how long nobody had shown a step then, in
-        seconds; the time of one step, in seconds. Thinned out: of each stretch the largest.
+        ``(time, number)``: the step that was reached; how long nobody had shown a new step then,
+        in seconds; the time of one step, in seconds. Thinned out: of each stretch the largest.
     ranks
         Who printed, by rank; lines that name no rank count for none.
     last
@@ -141,10 +141,10 @@ class _Track:
             took = (at - before[0]) / MICROSECONDS_PER_SECOND / (step - before[1])
         if took is not None and took > 0:
             self.paces.add(at, took)
-        if self._stepped_at is not None:
-            self.gaps.add(at, max(0, at - self._stepped_at) / MICROSECONDS_PER_SECOND)
-        self._stepped_at = max(at, self._stepped_at or 0)
-        self._reached = max(self._reached, step)
+        if step > self._reached:  # what another rank showed before is no news
+            if self._stepped_at is not None:
+                self.gaps.add(at, max(0, at - self._stepped_at) / MICROSECONDS_PER_SECOND)
+            self._stepped_at, self._reached = max(at, self._stepped_at or 0), step
         self.steps.add(at, self._reached)
 
 

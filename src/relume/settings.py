@@ -300,6 +300,13 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
+    poll_slurm: bool = False
+    """Whether the service asks Slurm itself what runs, while no controller tells it.
+
+    For clusters that only want to be watched: `squeue` and `scontrol` must be there, and run every
+    ten seconds; `controller.slurm_conf` counts. As soon as `relume control` sends snapshots, and
+    until a minute after the last one, the service doesn't ask."""
+
     compact_seconds: float = Field(default=600.0, ge=0, le=86400)
     """How often small segments of the lake are merged into large ones.
 

@@ -143,3 +143,18 @@ def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode in {2, 3}
         assert "another process that writes to it" in second.stderr
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_slurm_is_asked_where_the_configuration_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    polls: bool,  # noqa: FBT001
+) -> None:
+    asked: list[object] = []
+    place = "relume.serve.live.service.run_service"
+    monkeypatch.setattr(place, lambda _, ask: asked.append(ask))
+    config = tmp_path / "relume.toml"
+    config.write_text(f"[serve]\npoll_slurm = {str(polls).lower()}\n")
+    assert CliRunner().invoke(app, ["serve", "--config", str(config)]).exit_code == 0
+    assert [one is not None for one in asked] == [polls]

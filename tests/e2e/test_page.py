@@ -292,3 +292,24 @@ def test_a_service_that_is_gone_does_not_look_healthy(site: Site) -> None:
             site.service.start()
         watched.page.locator("#lost").wait_for(state="hidden")
         assert watched.outside == []
+
+
+def test_where_reading_takes_a_token_pages_lead_to_the_login(site: Site, tmp_path: Path) -> None:
+    token = tmp_path / "read"
+    token.touch(mode=0o600)
+    token.write_text("token-of-role-read\n")
+    settings = {"serve": {"read_token_file": str(token)}}
+    with (
+        ServiceProcess(tmp_path, settings) as service,
+        window(site.browser, service.url) as watched,
+    ):
+        page = watched.page
+        page.goto("/jobs")
+        page.wait_for_url("**/login?next=/jobs")
+        page.locator("#login-form [name=who]").fill("ada")
+        page.get_by_label("Token").fill("token-of-role-read")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/jobs")
+        page.get_by_role("link", name="Log out").click()
+        page.wait_for_url("**/login?next=/jobs")
+        assert watched.outside == []

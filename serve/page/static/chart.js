@@ -35,6 +35,7 @@
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
+      if (plot !== plots[0]?.plot) continue; // the words once, at the top
       ctx.fillStyle = colour("--ink");
       const right = x > bbox.left + bbox.width * 0.8;
       ctx.textAlign = right ? "right" : "left";
@@ -122,6 +123,7 @@
       ranks.append(strip(told));
       holder.append(ranks, make("p", note(told), "note faint"));
     }
+    plots[0]?.plot.redraw();
     last = { shape, told };
   };
   const note = (told) => [`${told.lines.toLocaleString("en")} lines looked at`, ...told.missing.map((words) => `not looked at: ${words}`)].join("; ");

@@ -73,7 +73,7 @@
   document.addEventListener("htmx:afterRequest", (event) => {
     const status = event.detail.xhr.status;
     if (status >= 200 && status < 400) hear();
-    else if (status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+    else if (status === 401 && !$("login-form")) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (isBusy() || (event.detail.target.id === "live" && String(getSelection()).length > 0)) {
@@ -103,9 +103,9 @@
   };
   const meet = async () => {
     try { session = await ask("GET", "/v1/session"); } catch { return; }
-    if (!session?.csrf) return;
-    root.dataset.can = session.roles.join(" ");
     const link = $("login");
+    if (!session?.csrf || !link) return;
+    root.dataset.can = session.roles.join(" ");
     link.textContent = "Log out";
     link.addEventListener("click", async (event) => {
       event.preventDefault();
@@ -232,6 +232,7 @@
     else if (event.key === "Escape") { const open = $("status"); if (open) open.open = false; }
   });
 
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   age();
   meet();
 })();

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relume.cli.options import ConfigOption, named_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from relume.settings import Settings
+    from relume.slurm.job import SlurmSnapshot
 
 
 def serve(
@@ -86,9 +92,9 @@ def serve(
     """Watch the jobs that `relume control` reports, and write Advice about those that fail or hang.
 
     It reads the jobs' output files and the nodes' kernel logs, keeps all of it in its data folder,
-    and answers under /v1 (docs/api.md). It never talks to Slurm. It runs until it is told to end
-    (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the configuration is wrong; 3: the data
-    folder or the address can't be used.
+    and answers under /v1 (docs/api.md). It asks Slurm itself only where serve.poll_slurm says so.
+    It runs until it is told to end (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the
+    configuration is wrong; 3: the data folder or the address can't be used.
     """
     import logging
 
@@ -108,4 +114,14 @@ def serve(
     loaded = load_config(config, flags=flags)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    run_service(loaded.settings)
+    run_service(loaded.settings, _asking(loaded.settings))
+
+
+def _asking(settings: Settings) -> Callable[[], SlurmSnapshot] | None:
+    """What asks Slurm, where the configuration wants the service to; null where it doesn't."""
+    from relume.controller.reader import SlurmReader
+
+    if not settings.serve.poll_slurm:
+        return None
+    conf = settings.controller.slurm_conf
+    return SlurmReader(slurm_conf=Path(conf) if conf else None).snapshot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import pickle
 import threading
@@ -10,7 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cramjam
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
+from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 
 from controlling import T0
 from living import Live
@@ -20,6 +28,7 @@ from relume.errors import InputError
 from relume.events import CollectiveDump, NodeEvent, Sample, SchedulerEvent
 from relume.ingest.eventlines import encode_event
 from relume.ingest.lake import LakeReader, LineBatch
+from relume.schemas import to_table
 from relume.serve.api import push
 from relume.serve.intake.arrivals import Arrivals
 from relume.serve.intake.bodies import Body
@@ -224,3 +233,50 @@ def test_remote_write_lands_samples_under_our_names(service: Pushing) -> None:
     assert newer.status_code == 415
     assert "1.0" in newer.json()["detail"]
     assert service.client.post(route, content=b"nonsense").status_code == 422
+
+
+def test_logs_of_opentelemetry_tell_what_was_refused(service: Pushing) -> None:
+    service.events(RUNS)
+
+    def record(name: str, text: str) -> dict[str, object]:
+        return {
+            "timeUnixNano": str(T0 * 1000),
+            "body": {"stringValue": text},
+            "attributes": [{"key": name, "value": {"stringValue": "7"}}],
+        }
+
+    records = [record("slurm.job.id", "iter 1: loss 3.9"), record("attempt", "x")]
+    document = {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
+    answer = service.client.post("/v1/logs", json=document).json()
+    assert answer["partialSuccess"]["rejectedLogRecords"] == "1"
+    [batch] = [one for one in landed(service) if isinstance(one, LineBatch)]
+    assert (batch.attempt, batch.block.data) == (ATTEMPT, b"iter 1: loss 3.9\n")
+    request = ParseDict(document, ExportLogsServiceRequest())
+    headers = {"Content-Type": "application/x-protobuf"}
+    answered = service.client.post("/v1/logs", content=request.SerializeToString(), headers=headers)
+    told = ExportLogsServiceResponse.FromString(answered.content)
+    assert told.partial_success.rejected_log_records == 1
+
+
+def test_events_come_as_arrow_too(service: Pushing) -> None:
+    table = to_table([RUNS])
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    headers = {"Content-Type": push.ARROW}
+    answer = service.client.post("/v1/events", content=sink.getvalue(), headers=headers)
+    assert answer.json()["accepted"] == 1
+    assert RUNS in landed(service)
+    broken = service.client.post("/v1/events", content=b"no stream", headers=headers)
+    assert broken.status_code == 422
+    samples = to_table(
+        [
+            Sample(source="a", metric="gpu_power_watts", value=float(n), event_time=n)
+            for n in range(20)
+        ]
+    )
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, samples.schema) as stream:
+        stream.write_table(samples)
+    answer = service.client.post("/v1/events", content=sink.getvalue(), headers=headers)
+    assert answer.json()["accepted"] == 20

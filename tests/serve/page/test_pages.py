@@ -235,3 +235,10 @@ def test_pages_are_not_kept_by_caches(site: Site) -> None:
     answer = site.client.get("/")
     assert answer.headers["cache-control"] == "no-store"
     assert json.loads(site.client.get("/?format=json").text)["total"] == 0
+
+
+def test_who_is_not_known_yet_learns_nothing_of_the_service(site: Site) -> None:
+    site.parts = {"scheduler": PartStatus(Health.UNKNOWN, "a secret reason")}
+    page = site.page("/login")
+    assert "secret" not in page.text
+    assert not [one for _, one in page.elements if "hx-get" in one]
