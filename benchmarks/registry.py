@@ -84,6 +84,13 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.cases",
     ),
     Bench(
+        "kill-points",
+        "deaths at every write, fsync, rename and unlink, without power too, and 300 kills -9",
+        "none",
+        "relume.benchmarks.killpoints.bench",
+        minutes=60.0,
+    ),
+    Bench(
         "healthy",
         "verdicts on logs of runs that ended well or that the scheduler ended, and of calm hosts",
         "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/",
@@ -361,6 +368,14 @@ BENCHES: tuple[Bench, ...] = (
         "a lake judged anew gives the Advice of the live run, killed again and again",
         "none (installs Slurm where it may; 3 minutes)",
         "relume.benchmarks.live_equals_offline",
+    ),
+    Bench(
+        "faults",
+        "a service whose disk is full, whose database is away, whose clock jumps, and with clients "
+        "that are slow, idle or send what they shouldn't: what it keeps, says and survives",
+        "none (as root with MariaDB; takes some minutes)",
+        "relume.benchmarks.faults.bench",
+        minutes=5.0,
     ),
 )
 

@@ -137,12 +137,13 @@ class ServiceClient:
         _, body = self._send("POST", "/v1/scheduler", snapshot)
         return _read(body, _Attempts).attempts
 
-    def active_advice(self, cluster: str) -> Listing:
-        """Return the Advice that is to be carried out on a cluster.
+    def active_advice(self, cluster: str | None = None) -> Listing:
+        """Return the Advice that is to be carried out on a cluster; on all when null.
 
         One that can't be read doesn't stand in the way of the others.
         """
-        path = f"/v1/advice?active=true&cluster={_segment(cluster)}"
+        path = "/v1/advice?active=true"
+        path += "" if cluster is None else f"&cluster={_segment(cluster)}"
         _, body = self._send("GET", path)
         advice, skipped = [], []
         for raw in _read(body, _Advice).advice:
@@ -178,6 +179,15 @@ class ServiceClient:
     def milestone(self, body: bytes) -> Refusal | None:
         """Report a milestone; return why the service didn't take it, else null."""
         return self._tell("POST", "/v1/milestones", body, {})
+
+    @staticmethod
+    def answer_path(advice_id: str, verb: str) -> str:
+        """Return where an Advice is answered; `verb` is approve or reject."""
+        return f"/v1/advice/{_segment(advice_id)}/{verb}"
+
+    def answer(self, path: str, body: bytes) -> Refusal | None:
+        """Hand a person's answer over; return why the service didn't take it, else null."""
+        return self._tell("POST", path, body, {})
 
     def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Refusal | None:
         content = msgspec.Raw(body)

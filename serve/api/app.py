@@ -12,8 +12,10 @@ from relume.clock import Clock
 from relume.features.metrics.names import load_names
 from relume.ingest.metrics.raw import Naming
 from relume.serve.api.access import Access
+from relume.serve.api.answering import answer_routes
 from relume.serve.api.control import control_routes
 from relume.serve.api.document import describe
+from relume.serve.api.feed import NewsFeed
 from relume.serve.api.gate import Gate
 from relume.serve.api.happened import happened_routes
 from relume.serve.api.login import login_routes
@@ -24,6 +26,7 @@ from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
 from relume.serve.api.reports import report_routes
 from relume.serve.api.state import ServiceState
+from relume.serve.api.stream import stream_routes
 from relume.serve.ledger import Ledger
 
 
@@ -77,9 +80,11 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     answer_with_problems(app)
     app.include_router(health_routes(ledger, readiness, metrics))
     app.include_router(attempt_routes(ledger, attempts_view))
+    app.include_router(stream_routes(NewsFeed(ledger)))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
     app.include_router(report_routes(ledger, clock))
+    app.include_router(answer_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     if door is not None:
         app.include_router(push_routes(door, naming or load_names()))

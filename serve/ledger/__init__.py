@@ -14,6 +14,7 @@ from relume.serve.ledger.errors import (
     FinalDispositionError,
     LeaseHeldError,
     NotFoundError,
+    NotWaitingError,
     StaleFencingTokenError,
     SupersededError,
 )
@@ -27,6 +28,7 @@ from relume.serve.ledger.happened import (
     Struck,
 )
 from relume.serve.ledger.ledger import LEDGER_FILE, Ledger
+from relume.serve.ledger.news import News, NewsRecord
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -35,9 +37,11 @@ from relume.serve.ledger.records import (
     Milestone,
     MilestoneRecord,
 )
+from relume.serve.ledger.told import MAX_NEWS
 
 __all__ = [
     "LEDGER_FILE",
+    "MAX_NEWS",
     "MAX_PAGE",
     "Access",
     "AdviceConflictError",
@@ -55,7 +59,10 @@ __all__ = [
     "Ledger",
     "Milestone",
     "MilestoneRecord",
+    "News",
+    "NewsRecord",
     "NotFoundError",
+    "NotWaitingError",
     "OutcomeRecord",
     "StaleFencingTokenError",
     "Standing",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from relume.advice import Advice
-from relume.serve.ledger import audit, incidents, labels
+from relume.serve.ledger import audit, incidents, labels, news
 from relume.serve.ledger.audit import Verified
 from relume.serve.ledger.happened import (
     AuditRecord,
@@ -15,12 +17,16 @@ from relume.serve.ledger.happened import (
     Struck,
 )
 from relume.serve.ledger.overview import Overview
+from relume.serve.ledger.told import Told
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath(Overview):
+class Aftermath(Told, Overview):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
@@ -31,11 +37,9 @@ class Aftermath(Overview):
         NotFoundError
             For an outcome of an Advice that isn't in the ledger.
         """
-        if isinstance(told, Closing):
-            return self._store.write(incidents.close, told)
-        if isinstance(told, Struck):
-            return self._store.write(incidents.strike, told)
-        return self._store.write(labels.put_outcome, told)
+        is_new = self._store.write(_note, told)
+        self.bell.ring()
+        return is_new
 
     def incidents(
         self,
@@ -98,7 +102,9 @@ class Aftermath(Overview):
         NotFoundError
             For an Advice that isn't in the ledger.
         """
-        return self._store.write(labels.put, label)
+        standing = self._store.write(_label, label)
+        self.bell.ring()
+        return standing
 
     def standing(self, advice_id: str) -> Standing:
         """Return whether an Advice was right, by people and by what became of it.
@@ -124,3 +130,20 @@ class Aftermath(Overview):
     def verify(self) -> Verified:
         """Check the chain of the audit."""
         return self._store.read(audit.verify)
+
+
+def _note(connection: Connection, told: Closing | Struck | OutcomeRecord) -> bool:
+    if isinstance(told, Struck):
+        return incidents.strike(connection, told)
+    if isinstance(told, OutcomeRecord):
+        return labels.put_outcome(connection, told)
+    is_new = incidents.close(connection, told)
+    if is_new:
+        news.add(connection, news.News.CLOSED, told.advice_id, told.at)
+    return is_new
+
+
+def _label(connection: Connection, label: LabelRecord) -> Standing:
+    standing = labels.put(connection, label)
+    news.add(connection, news.News.LABEL, label.advice_id, label.at)
+    return standing

@@ -201,7 +201,7 @@ class AuditRecord:
     number
         1 for the first, without gaps.
     what
-        `label`, `reconciliation` or `lease`.
+        An answer (`approved`, `rejected`, `expired`), `label`, `reconciliation` or `lease`.
     about
         An `advice_id`, or the cluster of a lease.
     document

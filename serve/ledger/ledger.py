@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from relume.advice import Advice, Reconciliation
 from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.serve.ledger import (
+    answers,
     attempts,
     audit,
     cursors,
@@ -19,6 +20,7 @@ from relume.serve.ledger import (
     gaps,
     incidents,
     leases,
+    news,
 )
 from relume.serve.ledger.address import Access
 from relume.serve.ledger.aftermath import MAX_PAGE, Aftermath
@@ -104,7 +106,9 @@ class Ledger(Aftermath):
         SupersededError
             When a newer generation about the attempt is there, but not this one.
         """
-        return self._store.write(_put_advice, advice)
+        is_new = self._store.write(_put_advice, advice)
+        self.bell.ring()
+        return is_new
 
     def active(self, now: int, cluster: str | None = None) -> list[Advice]:
         """Return what is still to be carried out, oldest first.
@@ -170,7 +174,9 @@ class Ledger(Aftermath):
         InputError
             When the report names no generation, or one that doesn't exist.
         """
-        return self._store.write(_reconcile, advice_id, reconciliation, fencing_token, now)
+        changed = self._store.write(_reconcile, advice_id, reconciliation, fencing_token, now)
+        self.bell.ring()
+        return changed
 
     # --- controllers ---
 
@@ -311,6 +317,8 @@ def _put_advice(connection: Connection, advice: Advice) -> bool:
     is_new = decisions.add(connection, advice)
     if is_new:
         incidents.note(connection, advice)
+        answers.ask(connection, advice)
+        news.add(connection, news.News.ADVICE, advice.advice_id, advice.created_at)
     return is_new
 
 
@@ -324,6 +332,7 @@ def _reconcile(
     if changed != advice:
         holder = leases.holder(connection, cluster)
         audit.add(connection, at=now, who=holder, what=RECONCILIATION, about=advice_id, done=report)
+        news.add(connection, news.News.RECONCILIATION, advice_id, now)
     return changed
 
 

@@ -185,3 +185,26 @@ WRITERS = Table(
     Column("at", BigInteger, nullable=False),
 )
 """On a server only: row `TURN` is locked by who writes; each writer numbers its commits."""
+
+ANSWERS = Table(
+    "answers",
+    METADATA,
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("answer", NAME, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("who", NAME),
+    Column("why", DOCUMENT),
+    Column("at", BigInteger),
+    Index(None, "answer", "expires_at"),
+)
+"""One row for each Advice that a person must approve; changed once, by the answer."""
+
+NEWS = Table(
+    "news",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("what", NAME, nullable=False),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""What became known, in the order in which it became durable; written with it."""

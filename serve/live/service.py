@@ -29,6 +29,8 @@ from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
+GRACE_SECONDS = 3
+"""How long requests may go on when the service is told to end."""
 BACKLOG = 4096
 """Connections that wait to be taken; the kernel's own limit may be lower."""
 LAKE = "lake"
@@ -92,6 +94,8 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
                 access_log=False,
                 server_header=False,
                 backlog=BACKLOG,
+                # Streams of events have no end of their own.
+                timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=serve.tls_cert_file or None,
                 ssl_keyfile=serve.tls_key_file or None,
             )

@@ -90,7 +90,7 @@ class _Section(BaseModel):
 class ClusterSettings(_Section):
     """The cluster that is being watched."""
 
-    name: str = Field(default="local", pattern=r"^[^/@\s]+$")
+    name: str = Field(default="local", pattern=r"^[^/@\s]{1,100}$")
     """Slurm's `ClusterName`, a part of every attempt's identity.
 
     The default suits one machine and logs without a cluster. Job ids are unique only within one
@@ -287,12 +287,13 @@ class ServeSettings(_Section):
     the nodes of running jobs. None by default; without them no node is excluded for a GPU that only
     the kernel saw fail."""
 
-    mode: Literal["monitor", "act"] = "monitor"
+    mode: Literal["monitor", "approve", "act"] = "monitor"
     """What may come of Advice.
 
     `monitor`, the default: it is written down and nobody carries it out, so that a cluster sees
-    what Relume would do. `act`: a controller in mode act may carry it out, on jobs that opted
-    in."""
+    what Relume would do. `approve`: it waits for a person (`relume advice approve`, the API, the
+    page) until it expires, and a controller in mode act carries out what was approved. `act`: a
+    controller in mode act may carry it out, on jobs that opted in."""
 
     settle_seconds: float = Field(default=10.0, ge=0, le=3600)
     """How long after the first sign of a failure more evidence is waited for, at most.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relume.cli import answer
 from relume.cli.options import ConfigOption, JsonOption, named
 from relume.cli.output import print_json, say
 from relume.printing import printable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from relume.serve.trackrecord import TrackRecord
 
 app = typer.Typer(
-    help="What a service advised: list, show, label.",
+    help="What a service advised: list, show, label, approve, reject.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -149,6 +150,10 @@ def label(
     say(f"{one.advice_id} is labelled {'right' if right else 'wrong'} by {who}")
 
 
+app.command("approve")(answer.approve)
+app.command("reject")(answer.reject)
+
+
 def open_ledger(name: str | None, config: Path | None) -> Ledger:
     """Open the ledger that is named, else the configured one; a file must be there.
 
@@ -262,6 +267,13 @@ def _lines(
     ]
     rows += [("evidence", f"{e.file}:{e.line + 1}  {e.text.strip()[:300]}") for e in one.evidence]
     rows += [("missing", words) for words in one.missing_evidence]
+    if one.is_waiting:
+        rows.append(("approval", f"waits until {to_iso(one.expires_at)}"))
+    if one.approval is not None:
+        said = one.approval
+        rows.append(
+            ("approval", ", ".join(filter(None, (f"{said.answer} by {said.who}", said.why))))
+        )
     report = one.reconciliation
     rows.append(("carried out", " ".join(filter(None, (report.disposition, report.reason)))))
     if incident is not None:

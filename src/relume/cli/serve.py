@@ -85,7 +85,9 @@ def serve(
     mode: Annotated[
         str | None,
         typer.Option(
-            "--mode", help="monitor: only write down; act: may be carried out.", show_default=False
+            "--mode",
+            help="monitor: only write down; approve: ask a person; act: may be carried out.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
