@@ -341,6 +341,14 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "load",
+        "200,000 samples of 3 M series and 20 MB of lines a second, pushed for ten minutes: rates, "
+        "time to a decision, memory, rows counted at both ends",
+        "none (some GB of disk)",
+        "relume.benchmarks.load.bench",
+        minutes=10.0,
+    ),
+    Bench(
         "live-equals-offline",
         "a lake judged anew gives the Advice of the live run, killed again and again",
         "none (installs Slurm where it may; 3 minutes)",
