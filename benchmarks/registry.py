@@ -347,12 +347,34 @@ BENCHES: tuple[Bench, ...] = (
         "none (some GB of disk)",
         "relume.benchmarks.load.bench",
         minutes=10.0,
+        "pushed-equals-offline",
+        "attempts pushed over HTTP at 1 to 1000 times their speed give the Advice of a replay, and "
+        "no line is lost or doubled, with 20 kills in between",
+        "none (recorded attempts with a folder that holds failure-cases/)",
+        "relume.benchmarks.pushed.bench",
+        has_quick=True,
+    ),
+    Bench(
+        "page",
+        "the dashboard of a real service with 1,000 open incidents in a real Chromium: first load, "
+        "what it weighs, what it asks of others",
+        "none (needs chromium)",
+        "relume.benchmarks.page.bench",
+        has_quick=True,
     ),
     Bench(
         "live-equals-offline",
         "a lake judged anew gives the Advice of the live run, killed again and again",
         "none (installs Slurm where it may; 3 minutes)",
         "relume.benchmarks.live_equals_offline",
+    ),
+    Bench(
+        "faults",
+        "a service whose disk is full, whose database is away, whose clock jumps, and with clients "
+        "that are slow, idle or send what they shouldn't: what it keeps, says and survives",
+        "none (as root with MariaDB; takes some minutes)",
+        "relume.benchmarks.faults.bench",
+        minutes=5.0,
     ),
 )
 

@@ -6,7 +6,7 @@ own steps, and names each attempt. What is not named ends as it would without Re
 
 from __future__ import annotations
 
-from relume.advice import Advice, Mode, Operation
+from relume.advice import Advice, Operation
 from relume.controller import limits
 from relume.controller.facts import Facts, wish
 from relume.settings import ControllerSettings
@@ -27,7 +27,7 @@ def decisions(facts: Facts, settings: ControllerSettings, now: int) -> list[str]
     stopped = {
         advice.attempt
         for advice in facts.considered
-        if advice.settled and advice.mode is Mode.ACT and _stops(advice)
+        if advice.settled and advice.is_actionable and _stops(advice)
     }
     lines = (_line(job, facts, settings, stopped, now) for job in facts.jobs.values())
     return [line for line in lines if line is not None][:MAX_LINES]

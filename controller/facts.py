@@ -212,12 +212,19 @@ class Facts:
     @cached_property
     def awaited(self) -> frozenset[str]:
         """Attempts with Advice that somebody may yet carry out."""
-        return frozenset(one.attempt for one in self.considered if one.mode is not Mode.MONITOR)
+        coming = (one for one in self.considered if one.is_actionable or _may_be_approved(one))
+        return frozenset(one.attempt for one in coming)
 
     def with_job(self, job_id: str, job: SlurmJob | None) -> Facts:
         """Return the facts with a newer word about one job; null: it is gone."""
         jobs = {name: one for name, one in self.jobs.items() if name != job_id}
         return replace(self, jobs=jobs if job is None else jobs | {job_id: job})
+
+
+def _may_be_approved(advice: Advice) -> bool:
+    """Whether it waits for an answer, or a generation that will may follow it."""
+    unsettled = advice.mode is Mode.APPROVE and not advice.settled
+    return advice.is_waiting or unsettled
 
 
 def wish(comment: str | None, name: str) -> bool:

@@ -6,7 +6,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 
-from relume.advice import Mode, Scope
+from relume.advice import Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller import limits
 from relume.controller.commands import DEFAULT_TIMEOUT_SECONDS, PING_TIMEOUT_SECONDS
@@ -199,7 +199,7 @@ class Controller:
     def _accept(self, facts: Facts) -> None:
         if self._may_act():
             for advice in facts.considered:
-                mine = advice.mode is Mode.ACT and advice.scope is Scope.ATTEMPT
+                mine = advice.is_actionable and advice.scope is Scope.ATTEMPT
                 ours = advice.attempt.startswith(f"{facts.cluster}/")
                 if mine and ours and advice.advice_id not in facts.memory.accepted:
                     self.journal.accept(advice, self._clock.now())

@@ -6,7 +6,7 @@ called, or what was done before somebody killed the controller. At most one comm
 
 from __future__ import annotations
 
-from relume.advice import Advice, Disposition, Mode, Operation, Scope
+from relume.advice import Advice, Disposition, Operation, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller import limits
 from relume.controller.case import Case
@@ -45,7 +45,7 @@ def plan(facts: Facts, settings: ControllerSettings, now: int) -> list[Item]:
     """
     items: list[Item] = []
     for advice in facts.considered:
-        if advice.mode is Mode.ACT and advice.scope is Scope.ATTEMPT:
+        if advice.is_actionable and advice.scope is Scope.ATTEMPT:
             item = _of_advice(advice, facts, settings, now)
             items += [] if item is None else [item]
     busy = {item.job_id for item in items if isinstance(item, Step)}

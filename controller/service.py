@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -79,6 +80,8 @@ class ServiceClient:
         Where the service is, without a path.
     token
         Of role *control*; null sends none.
+    ca_file
+        Certificates that the service's own is checked against; the usual ones when empty.
     transport
         Instead of the network, for tests.
 
@@ -87,7 +90,7 @@ class ServiceClient:
     UnreachableError
         From every call, when the service doesn't answer, or says that it can't now.
     ConfigError
-        When it refuses the token.
+        When it refuses the token; at once, for a `ca_file` that can't be used.
     InputError
         For any other answer that the contract doesn't name.
     """
@@ -98,6 +101,7 @@ class ServiceClient:
         token: str | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
+        ca_file: str = "",
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         import httpx2  # noqa: PLC0415 - 150 ms that --help need not pay
@@ -109,6 +113,7 @@ class ServiceClient:
             timeout=timeout_seconds,
             # Proxies of the environment are for the web, not for a service on loopback.
             trust_env=False,
+            verify=_trusted(ca_file),
             transport=transport,
         )
         self._failures = (httpx2.HTTPError, httpx2.InvalidURL)
@@ -132,12 +137,13 @@ class ServiceClient:
         _, body = self._send("POST", "/v1/scheduler", snapshot)
         return _read(body, _Attempts).attempts
 
-    def active_advice(self, cluster: str) -> Listing:
-        """Return the Advice that is to be carried out on a cluster.
+    def active_advice(self, cluster: str | None = None) -> Listing:
+        """Return the Advice that is to be carried out on a cluster; on all when null.
 
         One that can't be read doesn't stand in the way of the others.
         """
-        path = f"/v1/advice?active=true&cluster={_segment(cluster)}"
+        path = "/v1/advice?active=true"
+        path += "" if cluster is None else f"&cluster={_segment(cluster)}"
         _, body = self._send("GET", path)
         advice, skipped = [], []
         for raw in _read(body, _Advice).advice:
@@ -174,6 +180,15 @@ class ServiceClient:
         """Report a milestone; return why the service didn't take it, else null."""
         return self._tell("POST", "/v1/milestones", body, {})
 
+    @staticmethod
+    def answer_path(advice_id: str, verb: str) -> str:
+        """Return where an Advice is answered; `verb` is approve or reject."""
+        return f"/v1/advice/{_segment(advice_id)}/{verb}"
+
+    def answer(self, path: str, body: bytes) -> Refusal | None:
+        """Hand a person's answer over; return why the service didn't take it, else null."""
+        return self._tell("POST", path, body, {})
+
     def _tell(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Refusal | None:
         content = msgspec.Raw(body)
         status, answer = self._send(method, path, content, fine=_ABOUT_ONE_REPORT, headers=headers)
@@ -208,6 +223,17 @@ class ServiceClient:
         if response.is_success or response.status_code in fine:
             return response.status_code, answer
         raise _refusal(what, response, answer)
+
+
+def _trusted(ca_file: str) -> ssl.SSLContext | bool:
+    if not ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # what can't be read, and what is no certificate
+        raise ConfigError(
+            f"controller.ca_file {ca_file}", found=str(error), expected="certificates in PEM"
+        ) from error
 
 
 def _require_storable(advice: Advice) -> None:

@@ -64,7 +64,8 @@ def read_events(path: Path | str, *, skipped: SkipCounts | None = None) -> Itera
         return
     first = 0
     for batch in _batches(Path(path), kind):
-        yield from _events_of(pa.Table.from_batches([batch]), f"{path}, row", first, skipped)
+        table = pa.Table.from_batches([batch])
+        yield from events_in(table, f"{path}, row", first=first, skipped=skipped)
         first += batch.num_rows
 
 
@@ -186,10 +187,25 @@ def _ipc_batches(
         yield reader.get_batch(index)
 
 
-def _events_of(
-    table: pa.Table, where: str, first: int, skipped: SkipCounts | None
+def events_in(
+    table: pa.Table, where: str, *, first: int = 0, skipped: SkipCounts | None = None
 ) -> Iterator[Event]:
-    """Yield the events of rows; where a row is none, halves are tried until it stands alone."""
+    """Yield the events of rows; where a row is none, halves are tried until it stands alone.
+
+    Parameters
+    ----------
+    table
+        Rows of one event.
+    where, first
+        What messages call a row, and the number of the first one.
+    skipped
+        Where bad rows are counted (`event`); when null, the first one is raised.
+
+    Raises
+    ------
+    InputError
+        When a row is no event and nobody counts them.
+    """
     try:
         yield from from_table(table)
     except InputError as error:
@@ -197,8 +213,8 @@ def _events_of(
             _refuse(error, f"{where} {first}", skipped)
             return
         half = table.num_rows // 2
-        yield from _events_of(table.slice(0, half), where, first, skipped)
-        yield from _events_of(table.slice(half), where, first + half, skipped)
+        yield from events_in(table.slice(0, half), where, first=first, skipped=skipped)
+        yield from events_in(table.slice(half), where, first=first + half, skipped=skipped)
 
 
 def _refuse(error: InputError, where: str, skipped: SkipCounts | None) -> None:

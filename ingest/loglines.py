@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from relume.events import LogLine
 from relume.ingest.filenames import writer_of
@@ -56,13 +57,15 @@ class LineParser:
         zone: str = "UTC",
         modified: float | None = None,
         near: int | None = None,
+        node: str | None = None,
     ) -> None:
         self.file = file
         self.stream = stream
         self._attempt = attempt
         latest = None if modified is None else int(modified * SECOND_MICROS)
         self._clock = Clock(zone, latest, near)
-        self._writer = writer_of(file)
+        writer = writer_of(file)
+        self._writer = replace(writer, node=writer.node or node)
 
     def parse(self, text: str, line: int, offset: int) -> LogLine:
         """Return the event of one logical line. Never raises.

@@ -24,6 +24,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "long_line_split": "a line was longer than 1 MiB and was read in pieces that overlap",
         "metric_histogram": "a series of native histograms: it has no single value",
         "metric_line": "a line of a scrape is no sample",
+        "metric_stale": "a series ended: Prometheus' marker for it is no value",
         "metric_twice": "a series is to Relume the same as another one; the first was taken",
         "metric_unknown": "a series has a name that the table of metrics doesn't know",
         "metric_value": "a value of a series is no number, or has no possible time",

@@ -64,6 +64,10 @@ class AttemptAnalysis:
         self._said: tuple[DiagnosisSettings | None, bool, Verdict, Episode] | None = None
         self._shows_failure: bool | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what is found again when it is asked for."""
+        return self.__dict__ | {"_located": {}, "_said": None, "_shows_failure": None}
+
     def feed(self, block: Block, parser: LineParser) -> None:
         """Scan one block of whole lines."""
         self._forget()

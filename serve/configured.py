@@ -1,11 +1,12 @@
-"""The analyzer that a configuration means, the same for every command."""
+"""The analyzer and the names of metrics that a configuration means, the same for every command."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from relume.errors import RuleError, all_of
+from relume.errors import ConfigError, RuleError, all_of
+from relume.features.metrics.names import NameTable, load_names
 from relume.features.progress.user import user_format
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.settings import DiagnosisSettings
@@ -89,3 +90,21 @@ def diagnosis_of(settings: Settings) -> DiagnosisSettings:
         max_evidence=settings.diagnose.max_evidence,
         max_mentions=settings.diagnose.max_mentions,
     )
+
+
+def names_of(settings: Settings) -> NameTable:
+    """Return the names of metrics with the site's files.
+
+    Raises
+    ------
+    ConfigError
+        For a file that can't be read or used.
+    """
+    texts = []
+    for name in settings.metrics.names:
+        try:
+            texts.append((name, Path(name).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            found = getattr(error, "strerror", None) or "bytes that are no UTF-8"
+            raise ConfigError(f"{name}: names of metrics", found=found, expected="TOML") from error
+    return load_names(texts)

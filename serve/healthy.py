@@ -112,6 +112,15 @@ class LakeHistory:
         self._lake = lake
         self._kept, self._kept_at = self.history.version, 0
 
+    def resume(self, history: TemplateHistory) -> None:
+        """Go on from another history of this lake: what the file has is older, or comes again."""
+        self.history, self._kept = history, -1
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether somebody took the file away: what was learned is to be forgotten."""
+        return not (self._lake / HISTORY_FILE).exists()
+
     def keep(self, now: int) -> None:
         """Write it, when something was learned and the last time is a minute ago (microseconds)."""
         due = now - self._kept_at >= KEEP_SECONDS * MICROSECONDS_PER_SECOND

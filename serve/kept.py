@@ -64,6 +64,17 @@ class _Part:
     numbered: bool
     lines: list[KeptLine] = field(default_factory=list)
 
+    def __getstate__(self) -> tuple[object, ...]:
+        """Plain tuples, which are written ten times as fast as named ones."""
+        return self.start, self.room, self.numbered, [tuple(line) for line in self.lines]
+
+    def __setstate__(
+        self, state: tuple[int, int, bool, list[tuple[int, bytes, int | None]]]
+    ) -> None:
+        """Take what it was."""
+        self.start, self.room, self.numbered, lines = state
+        self.lines = list(map(KeptLine._make, lines))
+
     def take(self, block: Block, span: Span, offset: int) -> None:
         """Take the lines of a block between two places; `offset` is where it begins in the log."""
         data, (begin, end) = block.data, span

@@ -28,7 +28,7 @@ from relume.models.signatures.loader import load_catalogue
 from relume.models.signatures.ruleset import Catalogue
 from relume.models.templates.history import TemplateHistory
 from relume.serve.analysis import AttemptAnalysis
-from relume.serve.scanplan import make_scanner
+from relume.serve.scanplan import Scanner, make_scanner
 from relume.verdict import Verdict
 
 PROBED_LINES = 400
@@ -85,6 +85,16 @@ class Analyzer:
         self._zone = zone
         self._made_of = tuple(user_formats), engine, store
         self._scanner = make_scanner(self.catalogue, user_formats, engine=engine, store=store)
+
+    @property
+    def scanner(self) -> Scanner:
+        """What reads lines, compiled once."""
+        return self._scanner
+
+    @property
+    def readings(self) -> tuple[object, ...]:
+        """What else than the rules tells how lines are read: the site's formats, and the zone."""
+        return *self._made_of[0], self._zone
 
     def __reduce__(self) -> tuple[partial[Analyzer], tuple[Catalogue]]:
         """Pickle what it was made of: in another process it is compiled anew."""

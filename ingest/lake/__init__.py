@@ -14,6 +14,7 @@ from relume.ingest.lake.errors import (
 )
 from relume.ingest.lake.index import LakeIndex, RowGroup
 from relume.ingest.lake.reader import LakeReader
+from relume.ingest.lake.samplebatches import SampleBatch, SampleSeries
 from relume.ingest.lake.writer import LakeWriter, Landed
 
 __all__ = [
@@ -33,4 +34,6 @@ __all__ = [
     "NewerSegmentError",
     "Parsers",
     "RowGroup",
+    "SampleBatch",
+    "SampleSeries",
 ]

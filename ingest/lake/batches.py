@@ -1,16 +1,17 @@
-"""Lines of a log that were read together: they land as one, and come back as one."""
+"""What was read together: it lands as one, and comes back as one."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import TypeAlias
 
 from relume.clock import MICROSECONDS_PER_SECOND, to_iso
 from relume.events import Event, LogLine
 from relume.ingest.blocks import Block
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.loglines import LineParser
 
 MAX_PARSERS = 4096
@@ -22,7 +23,8 @@ class LineBatch:
     """A block of lines of one file, with what is the same for all of them.
 
     The fields are those of `relume.events.LogLine`; `node` is the file's own (a kernel log), not
-    one that a line's prefix names.
+    one that a line's prefix names. `event_times` has a time for each logical line, null where one
+    has none; it is null as a whole where nobody but the lines themselves says when they were.
     """
 
     block: Block
@@ -32,10 +34,11 @@ class LineBatch:
     observed_at: int | None = None
     cluster: str = "local"
     source: str = "tail"
+    event_times: tuple[int | None, ...] | None = None
 
 
-Landing: TypeAlias = Event | LineBatch
-"""What lands: an event, or lines of a log that were read together."""
+Landing: TypeAlias = Event | LineBatch | SampleBatch
+"""What lands: an event, or lines of a log or samples that were read together."""
 
 
 class LandedBlock(Block):
@@ -86,7 +89,7 @@ class Parsers:
         """Return the parser of the lines of `batch`."""
         read = batch.observed_at
         day = None if read is None else to_iso(read)[:10]
-        key = (batch.block.file, batch.stream, batch.attempt, day)
+        key = (batch.block.file, batch.stream, batch.attempt, batch.node, day)
         if key not in self._parsers:
             if len(self._parsers) >= MAX_PARSERS:
                 del self._parsers[next(iter(self._parsers))]
@@ -96,17 +99,20 @@ class Parsers:
                 attempt=batch.attempt,
                 zone=self._zone,
                 modified=None if read is None else read / MICROSECONDS_PER_SECOND,
+                node=batch.node,
             )
         return self._parsers[key]
 
     def lines(self, batch: LineBatch) -> Iterator[LogLine]:
         """Yield the events of `batch`, prefixes read: some ten microseconds a line."""
         parse, block = self.of(batch).parse, batch.block
-        for start, raw in logical_lines(block.data):
+        times = repeat(None) if batch.event_times is None else batch.event_times
+        for (start, raw), told in zip(logical_lines(block.data), times, strict=False):
             text = raw.decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
             yield replace(
                 line,
+                event_time=line.event_time if told is None else told,
                 node=line.node or batch.node,
                 observed_at=batch.observed_at,
                 cluster=batch.cluster,

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from relume.events import Event, LogLine
+from relume.events import Event, LogLine, Sample
 from relume.ingest.lake.batches import Landing, LineBatch
 from relume.ingest.lake.columns import LANDED, PARSED, LineBuffer, require_unicode
 from relume.ingest.lake.journal import Segment
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.lake.segments import StagedSegment, schema_of
 from relume.schemas import to_table
 
@@ -62,7 +63,7 @@ class TableBuffer:
 
 
 def prepared(landings: Iterable[Landing]) -> Iterator[tuple[type[Event], LineBatch | pa.Table]]:
-    """Yield lines as they are, and each run of events of one kind as a table.
+    """Yield lines as they are, samples and each run of events of one kind as a table.
 
     Raises
     ------
@@ -72,7 +73,10 @@ def prepared(landings: Iterable[Landing]) -> Iterator[tuple[type[Event], LineBat
     for _, run in groupby(landings, key=type):
         events: list[Event] = []
         for landing in run:
-            if not isinstance(landing, LineBatch):
+            if isinstance(landing, SampleBatch):
+                if len(landing):
+                    yield Sample, landing.table()
+            elif not isinstance(landing, LineBatch):
                 events.append(landing)
             elif landing.block.data:
                 require_unicode(landing)

@@ -30,6 +30,7 @@ LINE_SCHEMA = (
     .append(pa.field(PARSED, pa.bool_(), nullable=False))
 )
 _CONSTANTS = ("file", "stream", "attempt", "node", "cluster", "source", "observed_at", LANDED)
+_TIME = LINE_SCHEMA.field("event_time").type
 _REPLACEMENT = "\ufffd".encode()
 
 
@@ -48,6 +49,7 @@ class LineBuffer:
         self._data: list[bytes] = []
         self._lines = _Numbers()
         self._offsets = _Numbers()
+        self._times: list[pa.Array] = []
         self._constants: list[tuple[Any, ...]] = []
         self._batch_ends: list[int] = []
 
@@ -56,6 +58,7 @@ class LineBuffer:
         data = _utf8_lines(batch.block.data)
         rows = data.count(b"\n")
         self._add_numbers(batch.block, rows)
+        self._times.append(_times(batch, rows))
         self._data.append(data)
         self._rows += rows
         self.bytes += len(data)
@@ -73,6 +76,7 @@ class LineBuffer:
             "line": self._lines.column(pc.subtract(rows, 1)),
             "offset": self._offsets.column(pc.subtract(pc.cumulative_sum(lengths), lengths)),
             "message_start": pa.repeat(pa.scalar(0, pa.int32()), self._rows),
+            "event_time": pa.concat_arrays(self._times),
             PARSED: pa.repeat(pa.scalar(value=False, type=pa.bool_()), self._rows),
         }
         for name, values in zip(_CONSTANTS, zip(*self._constants, strict=True), strict=True):
@@ -135,6 +139,12 @@ class _Numbers:
         self._ends.append(self._rows)
         self._bases.append(base)
         self._steps.append(step)
+
+
+def _times(batch: LineBatch, rows: int) -> pa.Array:
+    if batch.event_times is None:
+        return pa.nulls(rows, _TIME)
+    return pa.array(batch.event_times, pa.int64()).cast(_TIME)
 
 
 def _utf8_lines(data: bytes) -> bytes:

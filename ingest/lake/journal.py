@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from relume.ingest.lake.files import make_folder, write_whole
 
 FORMAT = 1
 """Version of the lake: its layout, its journal, and the columns that it adds."""
+MERGED_FORMAT = 2
+"""Of entries of merged commits, which an older Relume must not pass over."""
 FOLDER = "journal"
 FILE_BYTES = 4 << 20
 """When the next file is begun. Opening a lake reads the newest one only."""
@@ -38,6 +40,15 @@ class Segment:
     bytes: int
     crc32: int
     schema_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A commit that was merged into a later one: the fields are those of `Commit`."""
+
+    sequence: int
+    next_landed: int
+    committed_at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +72,12 @@ class Commit:
     checkpoint
         Whether this is no commit but the first entry of a file: the state after commit `sequence`,
         with the positions of all sources.
+    merged
+        The commits before this one, in their order, whose landings its segments hold as well;
+        they have no entries of their own any more.
+    since
+        The first landing that is meant, where only some of a merged commit are: who reads from a
+        commit in its middle. Never written.
     """
 
     sequence: int
@@ -70,7 +87,24 @@ class Commit:
     positions: dict[str, str | None] = field(default_factory=dict)
     pruned: int | None = None
     checkpoint: bool = False
+    merged: tuple[Part, ...] = ()
+    since: int | None = None
     format: int = FORMAT
+
+    @property
+    def first(self) -> int:
+        """Number of the first commit whose landings it holds."""
+        return self.merged[0].sequence if self.merged else self.sequence
+
+    def time_of(self, sequence: int) -> int:
+        """When commit `sequence` was, which is this one or merged into it."""
+        times = (part.committed_at for part in self.merged if part.sequence == sequence)
+        return next(times, self.committed_at)
+
+    def after(self, sequence: int) -> Commit:
+        """Return it without the landings up to commit `sequence`."""
+        ends = (part.next_landed for part in self.merged if part.sequence == sequence)
+        return replace(self, since=next(ends, None))
 
 
 EMPTY = Commit(sequence=0, committed_at=0, next_landed=0, checkpoint=True)
@@ -101,10 +135,24 @@ class Journal:
         self.last = EMPTY
         self.pruned = 0
         self._positions: dict[str, str] = {}
+        self._entries = 0
         self._checkpoint_size = self._size = 0
         self._recover()
         self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         os.ftruncate(self._descriptor, self._size)
+
+    def seal(self) -> None:
+        """Begin a new file, if this one has an entry: what is in a file that is full can be merged.
+
+        After an `OSError` the journal must be opened anew.
+        """
+        if self._size > self._checkpoint_size:
+            self._rotate()
+
+    @property
+    def entries(self) -> int:
+        """How many commits the newest file has."""
+        return self._entries
 
     @property
     def positions(self) -> Mapping[str, str]:
@@ -137,6 +185,7 @@ class Journal:
 
     def _apply(self, commit: Commit) -> None:
         self.last = commit
+        self._entries += not commit.checkpoint
         self.pruned = commit.pruned or self.pruned
         for source, position in commit.positions.items():
             if position is None:
@@ -162,6 +211,7 @@ class Journal:
         os.close(self._descriptor)
         self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._checkpoint_size = self._size = self._file.stat().st_size
+        self._entries = 0
         # Nobody asks for old positions again, and they are most of a busy journal.
         plain = [replace(commit, positions={}) for commit, _ in _entries(old, is_newest=False)]
         write_whole(old, b"".join(map(_encode, plain)), self._staging)
@@ -194,12 +244,13 @@ def read_commits(lake: Path, after: int = 0) -> Iterator[Commit]:
         if following is not None and following <= after:
             continue
         for commit, _ in _entries(path, is_newest=following is None):
-            number = commit.sequence + commit.checkpoint
+            number = commit.first + commit.checkpoint
             if expected is not None and number != expected:
                 raise _corrupt(path, f"commit {number}", f"commit {expected}")
             expected = commit.sequence + 1
             if commit.sequence > after and not commit.checkpoint:
-                yield replace(commit, segments=()) if commit.sequence <= pruned else commit
+                meant = commit.after(after) if commit.first <= after else commit
+                yield replace(meant, segments=()) if commit.sequence <= pruned else meant
 
 
 def read_positions(lake: Path) -> dict[str, str]:
@@ -223,12 +274,31 @@ def read_pruned(lake: Path) -> int:
     return pruned
 
 
+def sealed_files(lake: Path) -> list[Path]:
+    """Return the files of the journal to which nothing is added any more, in their order."""
+    return _files(lake / FOLDER)[:-1]
+
+
+def entries_of(path: Path) -> list[Commit]:
+    """Return the entries of a sealed file; raises `CorruptJournalError` for a damaged one."""
+    return [commit for commit, _ in _entries(path, is_newest=False)]
+
+
+def replace_entries(path: Path, entries: Iterable[Commit], staging: Path) -> None:
+    """Put other entries in the place of those of a sealed file: all at once, durably."""
+    write_whole(path, b"".join(map(_encode, entries)), staging)
+
+
 def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.jsonl"))
 
 
 def _encode(commit: Commit) -> bytes:
-    body = msgspec.json.encode(commit)
+    fields = msgspec.to_builtins(commit)
+    del fields["since"]
+    if not commit.merged:  # nearly always
+        del fields["merged"]
+    body = msgspec.json.encode(fields)
     return b"%0*x %s\n" % (_CHECKSUM_DIGITS, zlib.crc32(body), body)
 
 
@@ -255,7 +325,7 @@ def _decode(raw: bytes, path: Path) -> Commit | None:
         return None
     try:
         version = msgspec.json.decode(body, type=_Version).format
-        if version != FORMAT:
+        if version not in {FORMAT, MERGED_FORMAT}:
             raise LakeError(
                 f"lake journal {path}",
                 found=f"format {version}",

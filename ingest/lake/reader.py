@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relume.errors import InputError
-from relume.events import Event, LogLine
+from relume.events import Event, LogLine, Sample
 from relume.ingest.lake.batches import LandedBlock, Landing, LineBatch, Parsers
 from relume.ingest.lake.columns import LANDED, PARSED
 from relume.ingest.lake.errors import MissingSegmentError
@@ -26,6 +26,7 @@ from relume.ingest.lake.journal import (
     read_positions,
     read_pruned,
 )
+from relume.ingest.lake.samplebatches import BATCH_FROM, SampleBatch, landed_batches
 from relume.ingest.lake.segments import check_segment, read_segment, sequence_of
 from relume.schemas import event_of, from_table
 
@@ -80,13 +81,17 @@ class LakeReader:
         for landing in self.landings():
             if isinstance(landing, LineBatch):
                 yield from self._parsers.lines(landing)
+            elif isinstance(landing, SampleBatch):
+                yield from landing.samples()
             else:
                 yield landing
 
     def landings(self, after: int = 0) -> Iterator[Landing]:
         """Yield exactly what was appended to the writer, in order, from commit `after` + 1 on.
 
-        A batch of lines comes back with the same data, line numbers and offsets.
+        A batch of lines comes back with the same data, line numbers and offsets. Samples of one
+        origin that landed together are a batch from `BATCH_FROM` on, and events below that,
+        whichever of both they were.
 
         Raises
         ------
@@ -94,8 +99,20 @@ class LakeReader:
             When there is no lake; its subclasses for a segment that is missing or damaged, when
             that segment is reached.
         """
-        for commit in read_commits(self.folder, after):
-            yield from self.landings_of(commit)
+        missed = None
+        while True:
+            try:
+                for commit in read_commits(self.folder, after):
+                    self._require_there(commit)
+                    yield from self.landings_of(commit)
+                    after = commit.sequence
+            except MissingSegmentError:
+                # Merged since the journal was read: the new entry of it says where it is now.
+                if missed == after:
+                    raise
+                missed = after
+            else:
+                return
 
     def commits(self, after: int = 0) -> Iterator[Commit]:
         """Yield the journal's entries from commit `after` + 1 on; raises as `landings` does."""
@@ -122,7 +139,7 @@ class LakeReader:
 
     def landings_of(self, commit: Commit) -> Iterator[Landing]:
         """Yield what was appended for one commit, in order; raises as `landings` does."""
-        yield from _merged(self._groups(segment) for segment in commit.segments)
+        yield from _merged((self._groups(one) for one in commit.segments), commit.since)
 
     def index(self) -> LakeIndex:
         """Return which attempts and nodes are in which row groups, up to the newest commit.
@@ -184,6 +201,13 @@ class LakeReader:
                 self._checked.add(segment.path)
             yield from read_segment(self.folder, segment, numbers)
 
+    def _require_there(self, commit: Commit) -> None:
+        """Raise before anything of a commit is given whose segments were merged meanwhile."""
+        for segment in commit.segments:
+            if not (self.folder / segment.path).exists():
+                with self._unless_pruned(segment):
+                    check_segment(self.folder, segment)
+
     @contextmanager
     def _unless_pruned(self, segment: Segment) -> Iterator[None]:
         """Pass over a segment that was pruned since the journal was read."""
@@ -194,11 +218,15 @@ class LakeReader:
                 raise
 
 
-def _merged(tables: Iterable[Iterable[pa.Table]]) -> Iterator[Landing]:
-    """What landed, through all tables of a commit, each given as its row groups in order."""
+def _merged(tables: Iterable[Iterable[pa.Table]], since: int | None = None) -> Iterator[Landing]:
+    """What landed, through all tables of a commit, each given as its row groups in order.
+
+    What has a number below `since` isn't meant.
+    """
     runs = [_runs(groups) for groups in tables]
-    for _, landings in heapq.merge(*runs, key=itemgetter(0)):
-        yield from landings
+    for number, landings in heapq.merge(*runs, key=itemgetter(0)):
+        if since is None or number >= since:
+            yield from landings
 
 
 def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
@@ -206,8 +234,12 @@ def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
     for group in groups:
         if not group.num_rows:
             continue
-        if event_of(group.schema) is LogLine:
+        kind = event_of(group.schema)
+        if kind is LogLine:
             yield from _line_runs(group)
+            continue
+        if kind is Sample:
+            yield from _sample_runs(group)
             continue
         events = from_table(group)
         for number, start, end in _numbers(group):
@@ -217,11 +249,11 @@ def _runs(groups: Iterable[pa.Table]) -> Iterator[tuple[int, list[Landing]]]:
 def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
     """Batches of lines, and lines that had been parsed before they landed."""
     parsed = iter(from_table(group.filter(group.column(PARSED))))
-    plain = group.set_column(
-        group.schema.get_field_index("observed_at"),
-        "observed_at",
-        group.column("observed_at").cast(pa.int64()),
-    ).combine_chunks()
+    plain = group
+    for name in ("observed_at", "event_time"):
+        place = group.schema.get_field_index(name)
+        plain = plain.set_column(place, name, group.column(name).cast(pa.int64()))
+    plain = plain.combine_chunks()
     for number, start, end in _numbers(group):
         rows = plain.slice(start, end - start)
         if rows.column(PARSED)[0].as_py():
@@ -230,10 +262,19 @@ def _line_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
             yield number, [_batch(rows)]
 
 
+def _sample_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
+    """Batches of samples, and events where only a few landed together."""
+    for number, batch in landed_batches(group, LANDED):
+        yield number, [batch] if len(batch) >= BATCH_FROM else list(batch.samples())
+
+
 def _batch(rows: pa.Table) -> LineBatch:
     columns = (rows.column(name).to_pylist() for name in ("text", "line", "offset"))
+    times = rows.column("event_time")
+    told = None if times.null_count == len(times) else tuple(times.to_pylist())
     return LineBatch(
         block=LandedBlock(rows.column("file")[0].as_py(), *columns),
+        event_times=told,
         **{name: rows.column(name)[0].as_py() for name in _CONSTANTS},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,21 @@ from relume.ingest.lake.journal import Commit, read_commits, read_positions
 
 JUDGE = "judge"
 """Position of `relume serve`: what it needs to judge running attempts again lies after it."""
+STATE = "state"
+"""A third one: `relume serve` keeps two states of its own (`docs/formats/state.md`), the older one
+as of this commit. Then it needs no more than what comes after that."""
 BORN = "born"
 """Another one: when it was first started on this lake."""
+
+
+def needed_after(positions: Mapping[str, str]) -> int | None:
+    """Return the commit after which a live service needs everything; null where none uses it.
+
+    >>> needed_after({}), needed_after({"judge": "7"}), needed_after({"judge": "7", "state": "9"})
+    (None, 7, 9)
+    """
+    told = [int(positions[name]) for name in (JUDGE, STATE) if name in positions]
+    return max(told) if JUDGE in positions else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +71,7 @@ def plan_pruning(lake: Path, before: int) -> PrunePlan:
     LakeError
         When there is no lake, or its journal is damaged.
     """
-    judge = read_positions(lake).get(JUDGE)
-    limit = None if judge is None else int(judge)
+    limit = needed_after(read_positions(lake))
     through, tables, held = 0, dict[str, Amount](), False
     for commit in read_commits(lake):
         if commit.committed_at >= before:

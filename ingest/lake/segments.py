@@ -81,10 +81,10 @@ class StagedSegment:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self.rows += table.num_rows
 
-    def publish(self, lake: Path, date: str, sequence: int) -> Segment:
-        """Make it durable under its name."""
+    def publish(self, lake: Path, date: str, sequence: int, *, first: int | None = None) -> Segment:
+        """Make it durable under its name, see `file_name`."""
         self._writer.close()
-        path = f"table={self.table}/date={date}/{file_name(sequence)}"
+        path = f"table={self.table}/date={date}/{file_name(sequence, first)}"
         crc = checksum(self._path)
         size = publish(self._path, lake / path)
         return Segment(
@@ -97,14 +97,20 @@ class StagedSegment:
         )
 
 
-def file_name(sequence: int) -> str:
-    """Name of the segments of commit `sequence`, whatever their table and date."""
-    return f"{sequence:020d}.parquet"
+def file_name(sequence: int, first: int | None = None) -> str:
+    """Name of the segments of commit `sequence`, whatever their table and date.
+
+    `first` is the first commit that was merged into it; null for none.
+
+    >>> file_name(12), file_name(12, 3)
+    ('00000000000000000012.parquet', '00000000000000000012-3.parquet')
+    """
+    return f"{sequence:020d}.parquet" if first is None else f"{sequence:020d}-{first}.parquet"
 
 
 def sequence_of(path: Path) -> int:
     """Number of the commit that a segment is of."""
-    return int(path.stem)
+    return int(path.stem.partition("-")[0])
 
 
 def date_of(segment: Segment) -> date:

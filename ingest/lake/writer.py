@@ -19,7 +19,7 @@ from relume.ingest.lake.buffers import TableBuffer, prepared
 from relume.ingest.lake.errors import LakeBusyError, LakeWriteError
 from relume.ingest.lake.files import make_folder
 from relume.ingest.lake.journal import Commit, Journal, Segment
-from relume.ingest.lake.retention import JUDGE
+from relume.ingest.lake.retention import needed_after
 from relume.ingest.lake.segments import file_name, sequence_of
 
 STAGING = "staging"
@@ -176,8 +176,8 @@ class LakeWriter:
         LakeWriteError
             When it can't be done; see `LakeWriteError`.
         """
-        last, judge = self._journal.last, self._journal.positions.get(JUDGE)
-        limit = last.sequence if judge is None else int(judge)
+        last, needed = self._journal.last, needed_after(self._journal.positions)
+        limit = last.sequence if needed is None else needed
         if through > limit:
             raise InputError(
                 f"pruning of the lake {self.folder}",
@@ -197,6 +197,20 @@ class LakeWriter:
                 )
             )
             self._drop_pruned()
+
+    def seal(self, commits: int = 1) -> bool:
+        """Let the commits so far be merged, if those since the last time are so many; say whether.
+
+        Raises
+        ------
+        LakeWriteError
+            When it can't be done; see `LakeWriteError`.
+        """
+        if self._journal.entries < max(1, commits):
+            return False
+        with self._writing("seal"):
+            self._journal.seal()
+        return True
 
     def close(self) -> None:
         """Let go of the lake; what was not committed is dropped. Closing twice is fine."""

@@ -24,7 +24,13 @@ from relume.models.family.attempt import AttemptGaps
 from relume.models.family.gaps import PhaseGaps
 from relume.models.family.prior import Family
 from relume.models.hang.known import LAUNCH, MICROSECONDS, STARTING, TRAIN, Known
-from relume.models.hang.patience import PAUSES_KNOWN, Thresholds, thresholds, usual_gaps
+from relume.models.hang.patience import (
+    PAUSES_KNOWN,
+    Thresholds,
+    governing,
+    thresholds,
+    usual_gaps,
+)
 from relume.models.hang.settings import HangSettings
 from relume.models.hang.signs import Sign, Signs
 
@@ -41,7 +47,8 @@ class HangDetection:
     """A silence that is too long. Times are UTC microseconds.
 
     `agreed` is the source that agrees where that made it actionable, null where time alone did;
-    `is_startup` says that no step ever came.
+    `is_startup` says that no step ever came. `setting` is the one by which it would have been
+    allowed to last longer, null for none.
     """
 
     level: Level
@@ -52,6 +59,7 @@ class HangDetection:
     reason: str
     agreed: str | None = None
     is_startup: bool = False
+    setting: str | None = None
 
 
 @dataclass(slots=True)
@@ -261,5 +269,7 @@ class HangDetector:
             )
         if agreed is not None:
             reason = f"{reason}; {agreed.source} agrees: {agreed.reason}"
-        name = None if agreed is None else agreed.source
-        return HangDetection(level, phase, since, gap, threshold, reason, name, is_startup)
+        name, setting = None if agreed is None else agreed.source, None
+        if level is Level.ACTIONABLE:
+            setting = governing(known, self.family, self.settings, is_agreed=agreed is not None)
+        return HangDetection(level, phase, since, gap, threshold, reason, name, is_startup, setting)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,6 +12,8 @@ from relume.models.hang.known import TRAIN, Known
 from relume.models.hang.settings import HangSettings
 
 _NEVER: Final = float("inf")
+_LONG: Final = 1e12
+"""Longer than any silence, in seconds."""
 _DAY_SECONDS: Final = 86_400.0
 
 
@@ -67,6 +69,39 @@ def thresholds(known: Known, family: Family, settings: HangSettings, refuted: in
     actionable = max(least, *legal)
     suspicion = _suspicion(known, gaps, settings, refuted)
     return Thresholds(min(suspicion, actionable), actionable, basis)
+
+
+ACTIONABLE_SETTING: Final = "hang.actionable_seconds"
+BUDGET_SETTING: Final = "hang.false_alarms_per_job_day"
+
+
+def governing(
+    known: Known, family: Family, settings: HangSettings, *, is_agreed: bool
+) -> str | None:
+    """Return the setting by which the present silence would have been allowed to last longer.
+
+    Found by asking: it is the one that, as high as can be, is the threshold itself. Null where none
+    of those that a site may set is: before the first step, where not even the pace is known, in an
+    announced phase that was not seen before. Where another source agreed (`is_agreed`) it is the
+    least actionable silence if the pauses of the job are not known; else time had little to do
+    with it.
+
+    Examples
+    --------
+    >>> governing(Known(started_at=0), Family(), HangSettings(), is_agreed=False) is None
+    True
+    """
+    if is_agreed:
+        basis = thresholds(known, family, settings, 0).basis
+        return None if basis in PAUSES_KNOWN else ACTIONABLE_SETTING
+    probes = (
+        (ACTIONABLE_SETTING, replace(settings, actionable_seconds=_LONG)),
+        (BUDGET_SETTING, replace(settings, unknown_seconds=_LONG)),
+    )
+    for name, probed in probes:
+        if thresholds(known, family, probed, 0).actionable_seconds == _LONG:
+            return name
+    return None
 
 
 def usual_gaps(known: Known, family: Family, settings: HangSettings) -> PhaseGaps:

@@ -13,6 +13,10 @@ DEFAULT_BUDGET = 0.01
 _SAVE_SECONDS, _SAVE_SPREAD = 30.0, 0.8
 """What is taken for granted of a save that nobody announced: half a minute in the middle, and the
 standard deviation of the logarithm."""
+_LEAST_BUDGET = 1e-6
+"""False alarms a job-day: one in a million days is none."""
+_ROUNDED = 0.05
+"""What rounding to a tenth of a second may take off a wait."""
 _SHARE_OF_BUDGET = 0.2
 """A first pause longer than `HangSettings.unknown_seconds` may cost so much of the budget."""
 
@@ -119,3 +123,24 @@ class HangSettings:
         tail = _SHARE_OF_BUDGET * false_alarms_per_job_day
         wait = _SAVE_SECONDS * math.exp(_SAVE_SPREAD * NormalDist().inv_cdf(1.0 - tail))
         return replace(cls(unknown_seconds=round(wait, 1)), **changes)  # type: ignore[arg-type]
+
+
+def budget_for(seconds: float) -> float | None:
+    """Return the largest budget by which a job of unknown pauses may be silent for so long.
+
+    Rounded down to two digits; null where the longest wait of any budget is shorter, or even the
+    largest budget waits longer.
+
+    Examples
+    --------
+    >>> budget_for(300.0), HangSettings.of_budget(0.0099).unknown_seconds >= 300.0
+    (0.0099, True)
+    """
+    if seconds <= HangSettings.of_budget(1.0).unknown_seconds:
+        return None
+    above = math.log((seconds + _ROUNDED) / _SAVE_SECONDS) / _SAVE_SPREAD
+    budget = NormalDist().cdf(-above) / _SHARE_OF_BUDGET
+    if budget < _LEAST_BUDGET:
+        return None
+    digit = 10.0 ** (math.floor(math.log10(budget)) - 1)
+    return float(f"{math.floor(budget / digit) * digit:.2g}")

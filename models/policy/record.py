@@ -42,4 +42,5 @@ def to_advice(
         decided_at=now if view.settled and mode is not Mode.APPROVE else None,
         expires_at=now + decision.expires_in_seconds * _MICROSECONDS,
         supersedes=advice_id(attempt, generation - 1) if generation > 1 else None,
+        measured=verdict.measured,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relume.serve.api.access import Access, is_local
 from relume.serve.api.app import create_app
 from relume.serve.api.ports import (
     AttemptsView,
@@ -11,9 +12,10 @@ from relume.serve.api.ports import (
     Readiness,
     view_of,
 )
-from relume.serve.api.tokens import Role, Tokens, read_tokens
+from relume.serve.api.tokens import Role, Tokens, read_tokens, require_private
 
 __all__ = [
+    "Access",
     "AttemptView",
     "AttemptsView",
     "OnScheduler",
@@ -22,6 +24,8 @@ __all__ = [
     "Role",
     "Tokens",
     "create_app",
+    "is_local",
     "read_tokens",
+    "require_private",
     "view_of",
 ]

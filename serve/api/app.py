@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from relume import __version__
 from relume.clock import Clock
+from relume.features.metrics.names import load_names
+from relume.ingest.metrics.raw import Naming
+from relume.serve.api.access import Access
+from relume.serve.api.answering import answer_routes
 from relume.serve.api.control import control_routes
+from relume.serve.api.document import describe
+from relume.serve.api.feed import NewsFeed
 from relume.serve.api.gate import Gate
 from relume.serve.api.happened import happened_routes
+from relume.serve.api.login import login_routes
 from relume.serve.api.metrics import ApiMetrics, CountRequests
 from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
 from relume.serve.api.problems import answer_with_problems
+from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
-from relume.serve.api.tokens import Tokens
+from relume.serve.api.reports import report_routes
+from relume.serve.api.state import ServiceState
+from relume.serve.api.stream import stream_routes
 from relume.serve.ledger import Ledger
 
 
@@ -22,11 +34,14 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     ledger: Ledger,
     *,
     clock: Clock,
-    tokens: Tokens,
+    access: Access,
     readiness: Readiness,
     on_scheduler: OnScheduler,
     attempts_view: AttemptsView,
     registry: CollectorRegistry | None = None,
+    door: Door | None = None,
+    naming: Naming | None = None,
+    pages: Callable[[FastAPI], None] = lambda _: None,
 ) -> FastAPI:
     """Return the app of the service.
 
@@ -36,8 +51,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         Which stays open as long as the app runs; the caller closes it.
     clock
         What says which leases and Advice have run out.
-    tokens
-        Who may change something; without any, nobody.
+    access
+        Who is let in; without tokens nobody may change anything.
     readiness
         How the parts behind the app are; the ledger's own part is there without it.
     on_scheduler
@@ -46,8 +61,15 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         What adds to an attempt what only the runner knows.
     registry
         Where the metrics go, and what ``/metrics`` shows; a new one when null.
+    door
+        What takes in what is pushed; without one nothing can be.
+    naming
+        What series of Prometheus are to Relume; the names that come with it when null.
+    pages
+        What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
+    metrics.registry.register(ServiceState(ledger, readiness))
     app = FastAPI(
         title="Relume",
         version=__version__,
@@ -58,9 +80,17 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     answer_with_problems(app)
     app.include_router(health_routes(ledger, readiness, metrics))
     app.include_router(attempt_routes(ledger, attempts_view))
+    app.include_router(stream_routes(NewsFeed(ledger)))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
+    app.include_router(report_routes(ledger, clock))
+    app.include_router(answer_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
-    app.add_middleware(Gate, tokens=tokens)
+    if door is not None:
+        app.include_router(push_routes(door, naming or load_names()))
+    app.include_router(login_routes(access, clock))
+    describe(app)
+    app.add_middleware(Gate, access=access, clock=clock)
+    pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too
     return app

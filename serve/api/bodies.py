@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from relume.advice import Advice, Disposition, Reconciliation
 from relume.serve.api.ports import AttemptView, PartStatus
+from relume.serve.api.tokens import Role
 from relume.serve.ledger import AuditRecord, IncidentRecord, LabelRecord, Milestone
 from relume.serve.ledger.happened import MAX_WORDS
 
@@ -18,11 +19,13 @@ MAX_TTL_SECONDS = 3600.0
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What a request brings: nothing that isn't known."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class LeaseRequest(_Body):
+class LeaseRequest(Body):
     """A controller asks for the lease of its cluster, or renews it."""
 
     holder: Name
@@ -31,7 +34,7 @@ class LeaseRequest(_Body):
     """How long the lease lives without a renewal."""
 
 
-class ReconciliationReport(_Body):
+class ReconciliationReport(Body):
     """What became of an Advice."""
 
     disposition: Disposition
@@ -51,7 +54,7 @@ class ReconciliationReport(_Body):
         return Reconciliation(self.disposition, self.reason, self.observed_generation)
 
 
-class MilestoneReport(_Body):
+class MilestoneReport(Body):
     """A restarted attempt got so far."""
 
     attempt: Name
@@ -63,7 +66,7 @@ class MilestoneReport(_Body):
     """When it happened, UTC microseconds."""
 
 
-class LabelReport(_Body):
+class LabelReport(Body):
     """A person says whether an Advice was right."""
 
     right: bool
@@ -113,6 +116,19 @@ class AttemptList:
     """Attempts, oldest first."""
 
     attempts: tuple[AttemptView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """Who asks.
+
+    `csrf` goes with every change of a session, in the header `X-Relume-CSRF`; it is null for who
+    has none, as is when it ends (UTC microseconds).
+    """
+
+    roles: tuple[Role, ...]
+    csrf: str | None
+    expires_at: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Response, Security
-from fastapi.security import HTTPBearer
+from fastapi import APIRouter, Header, Path, Response
 
 from relume.advice import Advice
 from relume.clock import Clock
@@ -31,14 +30,8 @@ FencingToken = Annotated[int, Header(alias=FENCING_HEADER, ge=1, lt=2**63)]
 def control_routes(
     ledger: Ledger, clock: Clock, on_scheduler: OnScheduler, metrics: ApiMetrics
 ) -> APIRouter:
-    """Return the routes that need role control (`relume.serve.api.gate` sees to it)."""
-    bearer = HTTPBearer(auto_error=False, description="A token of role control.")
-    router = APIRouter(
-        prefix="/v1",
-        tags=["control"],
-        dependencies=[Security(bearer)],
-        responses=documented(401, 413, 422, 503),
-    )
+    """Return the routes that need role control (`relume.serve.api.access` says so)."""
+    router = APIRouter(prefix="/v1", tags=["control"], responses=documented(422, 503))
 
     @router.put("/controllers/{cluster}", responses=given(Lease) | documented(409))
     def put_controller(cluster: ClusterName, body: LeaseRequest) -> Response:

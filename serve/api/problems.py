@@ -14,6 +14,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from relume.errors import InputError, RelumeError, Retryable
+from relume.ingest.push.bodies import BodyTooLargeError
+from relume.serve.intake.queue import BusyError
 from relume.serve.ledger import ConflictError, NotFoundError
 
 MEDIA_TYPE = "application/problem+json"
@@ -60,6 +62,17 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _SCHEMA = {"schema": Problem.model_json_schema()}
 
 
+_STATUSES = (
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (ConflictError, HTTPStatus.CONFLICT),
+    (BusyError, HTTPStatus.TOO_MANY_REQUESTS),
+    (BodyTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (Retryable, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+"""What each error is answered with; the first that it is counts."""
+
+
 def answer_with_problems(app: FastAPI) -> None:
     """Make every error of `app` a problem."""
     for kind in (RelumeError, RequestValidationError, HTTPException, Exception):
@@ -74,15 +87,8 @@ def status_of(error: RelumeError) -> HTTPStatus:
     >>> status_of(InputError("x")).value
     422
     """
-    if isinstance(error, NotFoundError):
-        return HTTPStatus.NOT_FOUND
-    if isinstance(error, ConflictError):
-        return HTTPStatus.CONFLICT
-    if isinstance(error, InputError):
-        return HTTPStatus.UNPROCESSABLE_ENTITY
-    if isinstance(error, Retryable):
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    return HTTPStatus.INTERNAL_SERVER_ERROR
+    found = (status for kind, status in _STATUSES if isinstance(error, kind))
+    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _answer(_: Request, error: Exception) -> Response:

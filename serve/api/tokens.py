@@ -1,7 +1,8 @@
-"""Who may do what: bearer tokens, each for one role."""
+"""Who may do what: bearer tokens, each for one role, of which files may hold digests only."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
@@ -12,41 +13,65 @@ from relume.errors import ConfigError
 
 MIN_TOKEN_LENGTH = 16
 """Characters; ``openssl rand -hex 32`` gives 64."""
-_READABLE_BY_OTHERS = 0o004
+READABLE_BY_OTHERS = 0o004
+_HASHED = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 class Role(StrEnum):
     """What a token allows."""
 
+    INGEST = "ingest"
+    """To push telemetry, and nothing else: these tokens are on every node."""
+    READ = "read"
+    """To read everything."""
+    LABEL = "label"
+    """To say whether Advice was right, and to read."""
     CONTROL = "control"
-    """All that changes something: what the controller does."""
+    """To change anything but telemetry: what the controller does, and people who approve."""
+
+    @property
+    def allows(self) -> frozenset[Role]:
+        """What else a token of this role is good for, itself included."""
+        return _ALLOWED[self]
+
+
+_ALLOWED = {
+    Role.INGEST: frozenset({Role.INGEST}),
+    Role.READ: frozenset({Role.READ}),
+    Role.LABEL: frozenset({Role.LABEL, Role.READ}),
+    Role.CONTROL: frozenset({Role.CONTROL, Role.LABEL, Role.READ}),
+}
 
 
 class Tokens:
     """The tokens of each role, of which only digests are kept.
 
-    Without a token for a role nobody has it.
+    Without a token for a role nobody has it. ``sha256:`` and 64 hexadecimal digits stand for the
+    token of that digest.
 
     Examples
     --------
-    >>> tokens = Tokens({Role.CONTROL: ["a long enough secret"]})
-    >>> tokens.roles("a long enough secret"), tokens.roles("another")
-    (frozenset({<Role.CONTROL: 'control'>}), frozenset())
+    >>> tokens = Tokens({Role.LABEL: ["a long enough secret"]})
+    >>> sorted(tokens.roles("a long enough secret")), tokens.roles("another")
+    ([<Role.LABEL: 'label'>, <Role.READ: 'read'>], frozenset())
     """
 
     def __init__(self, tokens: Mapping[Role, Iterable[str]]) -> None:
-        self._known = [(_digest(token), role) for role, those in tokens.items() for token in those]
+        self._known = [(_known(line), role) for role, those in tokens.items() for line in those]
 
     def roles(self, token: str) -> frozenset[Role]:
         """Return what `token` allows; takes as long for a wrong one as for a right one."""
         presented = _digest(token)
         # A list, not a generator that stops: every comparison is made, each in constant time.
         matches = [(compare_digest(presented, known), role) for known, role in self._known]
-        return frozenset(role for matched, role in matches if matched)
+        held = [role.allows for matched, role in matches if matched]
+        return frozenset[Role]().union(*held)
 
 
 def read_tokens(files: Mapping[Role, Path]) -> Tokens:
     """Read the tokens of each role from its file: one a line, blank lines and ``#`` left out.
+
+    A line is a token, or `hashed` of one.
 
     Two tokens in a file let the old one be replaced by the new one without a gap.
 
@@ -61,19 +86,12 @@ def read_tokens(files: Mapping[Role, Path]) -> Tokens:
 
 def _read(file: Path) -> list[str]:
     try:
-        mode = file.stat().st_mode
+        require_private(file, "token file")
         lines = file.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"token file {file}", found=str(error), expected="a readable file of ASCII tokens"
         ) from error
-    if mode & _READABLE_BY_OTHERS:
-        raise ConfigError(
-            f"token file {file}",
-            found=f"mode {mode & 0o777:o}, which lets everybody read it",
-            expected="mode 600 or 640",
-            hint=f"chmod o= {file}",
-        )
     stripped = ((number, line.strip()) for number, line in enumerate(lines, 1))
     tokens = [(number, line) for number, line in stripped if line and not line.startswith("#")]
     if not tokens:
@@ -84,15 +102,51 @@ def _read(file: Path) -> list[str]:
     return [token for _, token in tokens]
 
 
+def require_private(file: Path, what: str) -> None:
+    """Refuse a secret that everybody on the machine can read.
+
+    Raises
+    ------
+    ConfigError
+        When it is one.
+    OSError
+        When the file isn't there.
+    """
+    mode = file.stat().st_mode
+    if mode & READABLE_BY_OTHERS:
+        raise ConfigError(
+            f"{what} {file}",
+            found=f"mode {mode & 0o777:o}, which lets everybody read it",
+            expected="mode 600 or 640",
+            hint=f"chmod o= {file}",
+        )
+
+
+def hashed(token: str) -> str:
+    """Return the line of a token file that stands for a token without telling it.
+
+    Examples
+    --------
+    >>> hashed("a long enough secret")[:24]
+    'sha256:a6f856f5912af0a63'
+    """
+    return f"sha256:{_digest(token).hex()}"
+
+
 def _bad_token(file: Path, line: int, found: str) -> ConfigError:
     return ConfigError(
         f"{file}:{line}",
         found=found,
         expected=f"a token of at least {MIN_TOKEN_LENGTH} characters, without white space",
-        hint="make one with: openssl rand -hex 32",
+        hint="make one with: relume config token",
     )
 
 
 def _digest(token: str) -> bytes:
     # Digests have one length, so the comparison says nothing about the length of a token either.
     return sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def _known(line: str) -> bytes:
+    match = _HASHED.fullmatch(line)
+    return _digest(line) if match is None else bytes.fromhex(match[1])

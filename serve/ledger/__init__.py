@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+from relume.serve.ledger.address import Access, file_of, sqlite_url
 from relume.serve.ledger.aftermath import MAX_PAGE
+from relume.serve.ledger.configured import access_of, open_configured, url_of
 from relume.serve.ledger.errors import (
     AdviceConflictError,
     ConflictError,
     FinalDispositionError,
     LeaseHeldError,
     NotFoundError,
+    NotWaitingError,
     StaleFencingTokenError,
     SupersededError,
 )
@@ -24,7 +27,8 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger.ledger import LEDGER_FILE, Ledger
+from relume.serve.ledger.news import News, NewsRecord
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -33,10 +37,13 @@ from relume.serve.ledger.records import (
     Milestone,
     MilestoneRecord,
 )
+from relume.serve.ledger.told import MAX_NEWS
 
 __all__ = [
     "LEDGER_FILE",
+    "MAX_NEWS",
     "MAX_PAGE",
+    "Access",
     "AdviceConflictError",
     "AttemptOutcome",
     "AttemptRecord",
@@ -52,11 +59,18 @@ __all__ = [
     "Ledger",
     "Milestone",
     "MilestoneRecord",
+    "News",
+    "NewsRecord",
     "NotFoundError",
+    "NotWaitingError",
     "OutcomeRecord",
     "StaleFencingTokenError",
     "Standing",
     "Struck",
     "SupersededError",
+    "access_of",
+    "file_of",
+    "open_configured",
     "sqlite_url",
+    "url_of",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from relume.advice import Advice
-from relume.serve.ledger import audit, incidents, labels
+from relume.serve.ledger import audit, incidents, labels, news
 from relume.serve.ledger.audit import Verified
 from relume.serve.ledger.happened import (
     AuditRecord,
@@ -14,17 +16,18 @@ from relume.serve.ledger.happened import (
     Standing,
     Struck,
 )
-from relume.serve.ledger.store import Store
+from relume.serve.ledger.overview import Overview
+from relume.serve.ledger.told import Told
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath:
+class Aftermath(Told, Overview):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
         """Write what happened after an Advice; false, and nothing written, if that is known.
@@ -34,12 +37,9 @@ class Aftermath:
         NotFoundError
             For an outcome of an Advice that isn't in the ledger.
         """
-        with self._store.writing() as connection:
-            if isinstance(told, Closing):
-                return incidents.close(connection, told)
-            if isinstance(told, Struck):
-                return incidents.strike(connection, told)
-            return labels.put_outcome(connection, told)
+        is_new = self._store.write(_note, told)
+        self.bell.ring()
+        return is_new
 
     def incidents(
         self,
@@ -63,29 +63,36 @@ class Aftermath:
         InputError
             For a `before` that isn't in the ledger.
         """
-        with self._store.reading() as connection:
-            return incidents.listed(
-                connection,
-                is_open=is_open,
-                cluster=cluster,
-                before=before,
-                limit=min(limit, MAX_PAGE),
-            )
+        return self._store.read(
+            incidents.listed,
+            is_open=is_open,
+            cluster=cluster,
+            before=before,
+            limit=min(limit, MAX_PAGE),
+        )
+
+    def going_on(self, since: int, limit: int) -> list[IncidentRecord]:
+        """Return incidents that go on, or were opened at a time or later; oldest first.
+
+        At most `limit`, and without the Advice that belongs to each.
+        """
+        return self._store.read(incidents.going_on, since, limit)
 
     def get_incident(self, incident_id: str) -> IncidentRecord | None:
         """Return one incident with the Advice that belongs to it."""
-        with self._store.reading() as connection:
-            return incidents.find(connection, incident_id)
+        return self._store.read(incidents.find, incident_id)
 
     def incident_of(self, advice_id: str) -> IncidentRecord | None:
         """Return the incident to which an Advice belongs; null for none."""
-        with self._store.reading() as connection:
-            return incidents.of(connection, advice_id)
+        return self._store.read(incidents.of, advice_id)
 
     def outcomes(self) -> list[OutcomeRecord]:
         """Return what became of all alarms, in the order in which they were raised."""
-        with self._store.reading() as connection:
-            return labels.outcomes(connection)
+        return self._store.read(labels.outcomes)
+
+    def told(self, since: int) -> list[tuple[Advice, Standing]]:
+        """Return all Advice from a time on, each with whether it was right; oldest first."""
+        return self._store.read(labels.told, since)
 
     def put_label(self, label: LabelRecord) -> Standing:
         """Write what a person says of an Advice, with its row in the audit; return what stands.
@@ -95,9 +102,9 @@ class Aftermath:
         NotFoundError
             For an Advice that isn't in the ledger.
         """
-        with self._store.writing() as connection:
-            labels.put(connection, label)
-            return labels.standing(connection, label.advice_id)
+        standing = self._store.write(_label, label)
+        self.bell.ring()
+        return standing
 
     def standing(self, advice_id: str) -> Standing:
         """Return whether an Advice was right, by people and by what became of it.
@@ -107,23 +114,36 @@ class Aftermath:
         NotFoundError
             For an Advice that isn't in the ledger.
         """
-        with self._store.reading() as connection:
-            return labels.standing(connection, advice_id)
+        return self._store.read(labels.standing, advice_id)
 
     def known(self, before: Advice, limit: int = MAX_PAGE) -> list[tuple[Advice, bool]]:
         """Return earlier Advice with whether it was right, where that is known; oldest first.
 
         Of more than `limit`, and `MAX_PAGE`, the newest.
         """
-        with self._store.reading() as connection:
-            return labels.known(connection, before, min(limit, MAX_PAGE))
+        return self._store.read(labels.known, before, min(limit, MAX_PAGE))
 
     def audit(self, after: int = 0, limit: int = MAX_PAGE) -> list[AuditRecord]:
         """Return who did what, in order, from a number on; at most `limit` and `MAX_PAGE`."""
-        with self._store.reading() as connection:
-            return audit.after(connection, after, min(limit, MAX_PAGE))
+        return self._store.read(audit.after, after, min(limit, MAX_PAGE))
 
     def verify(self) -> Verified:
         """Check the chain of the audit."""
-        with self._store.reading() as connection:
-            return audit.verify(connection)
+        return self._store.read(audit.verify)
+
+
+def _note(connection: Connection, told: Closing | Struck | OutcomeRecord) -> bool:
+    if isinstance(told, Struck):
+        return incidents.strike(connection, told)
+    if isinstance(told, OutcomeRecord):
+        return labels.put_outcome(connection, told)
+    is_new = incidents.close(connection, told)
+    if is_new:
+        news.add(connection, news.News.CLOSED, told.advice_id, told.at)
+    return is_new
+
+
+def _label(connection: Connection, label: LabelRecord) -> Standing:
+    standing = labels.put(connection, label)
+    news.add(connection, news.News.LABEL, label.advice_id, label.at)
+    return standing

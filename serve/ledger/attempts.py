@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from sqlalchemy import Connection, Row, and_, func, insert, select, update
 
@@ -34,6 +36,12 @@ def put(connection: Connection, record: AttemptRecord) -> None:
     mine = ATTEMPTS.c.attempt == record.attempt
     if connection.execute(update(ATTEMPTS).where(mine).values(**values)).rowcount == 0:
         connection.execute(insert(ATTEMPTS).values(attempt=record.attempt, **values))
+
+
+def put_all(connection: Connection, records: Iterable[AttemptRecord]) -> None:
+    """Write what is known about several attempts."""
+    for record in records:
+        put(connection, record)
 
 
 def find(connection: Connection, name: str) -> AttemptRecord | None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
 
-from relume.advice import Advice, Disposition, Reconciliation, comparable
+from relume.advice import (
+    Advice,
+    Answer,
+    Approval,
+    Disposition,
+    Reconciliation,
+    comparable,
+)
 from relume.errors import InputError
 from relume.identity import AttemptId
 from relume.serve.ledger.errors import (
@@ -16,9 +25,10 @@ from relume.serve.ledger.errors import (
     NotFoundError,
     SupersededError,
 )
-from relume.serve.ledger.tables import ADVICE, RECONCILIATIONS
+from relume.serve.ledger.tables import ADVICE, ANSWERS, RECONCILIATIONS
 
 FEW = 3
+_ANSWERED = ANSWERS.c.advice_id == ADVICE.c.advice_id
 
 
 def add(connection: Connection, advice: Advice) -> bool:
@@ -44,6 +54,12 @@ def find(connection: Connection, advice_id: str) -> Advice | None:
     return None if row is None else _advice(row)
 
 
+def named(connection: Connection, ids: Iterable[str]) -> dict[str, Advice]:
+    """Return those of some generations that are there, by id."""
+    rows = connection.execute(_stored().where(ADVICE.c.advice_id.in_(list(ids))))
+    return {advice.advice_id: advice for advice in map(_advice, rows)}
+
+
 def newest(connection: Connection, attempt: str) -> Advice | None:
     """Return the newest generation about an attempt."""
     query = _stored().where(ADVICE.c.attempt == attempt).order_by(ADVICE.c.generation.desc())
@@ -66,9 +82,11 @@ def active(connection: Connection, now: int, cluster: str | None) -> list[Advice
         .exists()
     )
     pending = func.coalesce(RECONCILIATIONS.c.disposition, Disposition.PENDING.value)
+    refused = func.coalesce(ANSWERS.c.answer, "").in_([Answer.REJECTED.value, Answer.EXPIRED.value])
     query = (
         _stored()
         .where(ADVICE.c.expires_at > now, ~has_newer, pending == Disposition.PENDING.value)
+        .where(~refused)
         .order_by(ADVICE.c.created_at, ADVICE.c.advice_id)
     )
     if cluster is not None:
@@ -89,6 +107,14 @@ def listed(connection: Connection, attempt: str | None, before: str, limit: int)
         at = last.created_at
         same = and_(columns.created_at == at, columns.advice_id < last.advice_id)
         query = query.where(or_(columns.created_at < at, same))
+    return [_advice(row) for row in connection.execute(query)]
+
+
+def since(connection: Connection, time: int) -> list[Advice]:
+    """Return all Advice that was made at a time or later, oldest first."""
+    columns = ADVICE.c
+    query = _stored().where(columns.created_at >= time)
+    query = query.order_by(columns.created_at, columns.advice_id)
     return [_advice(row) for row in connection.execute(query)]
 
 
@@ -169,24 +195,33 @@ def _require_equal(stored: Advice, advice: Advice) -> None:
         )
 
 
-def _stored() -> Select[str, str | None, str | None, int | None]:
-    report = RECONCILIATIONS.c
+def _stored() -> Select[Any]:
+    report, answer = RECONCILIATIONS.c, ANSWERS.c
     return select(
-        ADVICE.c.document, report.disposition, report.reason, report.observed_generation
-    ).select_from(ADVICE.outerjoin(RECONCILIATIONS))
+        ADVICE.c.document,
+        report.disposition,
+        report.reason,
+        report.observed_generation,
+        answer.answer,
+        answer.who,
+        answer.why,
+        answer.at,
+    ).select_from(ADVICE.outerjoin(RECONCILIATIONS).outerjoin(ANSWERS, _ANSWERED))
 
 
-def _advice(row: Row[str, str | None, str | None, int | None]) -> Advice:
-    document, disposition, reason, observed = row
-    advice = msgspec.json.decode(document, type=Advice)
-    if disposition is None:
+def _advice(row: Row[Any]) -> Advice:
+    advice = msgspec.json.decode(row.document, type=Advice)
+    if row.disposition is not None:
+        report = Reconciliation(Disposition(row.disposition), row.reason, row.observed_generation)
+        advice = dataclasses.replace(advice, reconciliation=report)
+    if row.at is None:  # it waits, or needs no answer
         return advice
-    report = Reconciliation(Disposition(disposition), reason, observed)
-    return dataclasses.replace(advice, reconciliation=report)
+    approval = Approval(Answer(row.answer), row.who, row.why, row.at)
+    return dataclasses.replace(advice, approval=approval, decided_at=approval.at)
 
 
 def _columns(advice: Advice) -> dict[str, object]:
-    untouched = dataclasses.replace(advice, reconciliation=Reconciliation())
+    untouched = dataclasses.replace(advice, reconciliation=Reconciliation(), approval=None)
     return {
         "advice_id": advice.advice_id,
         "attempt": advice.subject,

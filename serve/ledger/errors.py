@@ -6,6 +6,7 @@
     ├── AdviceConflictError     the same decision with another content
     ├── SupersededError         about a generation that is no longer the newest
     ├── FinalDispositionError   the Advice has come to another end already
+    ├── NotWaitingError         it has an answer already, or needs none
     ├── LeaseHeldError          another controller is alive
     └── StaleFencingTokenError  another controller has taken over
     NotFoundError               there is no such record
@@ -38,6 +39,12 @@ class FinalDispositionError(ConflictError):
     """The Advice has converged or was abandoned, and that doesn't change any more."""
 
     error_type = "final_disposition"
+
+
+class NotWaitingError(ConflictError):
+    """An answer to Advice that waits for none: it has one, has expired, or never needed one."""
+
+    error_type = "not_waiting"
 
 
 class LeaseHeldError(ConflictError):

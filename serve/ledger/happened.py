@@ -107,6 +107,9 @@ class OutcomeRecord:
         How the label is known, or why there is none.
     alarm_at, known_at
         When the alarm was raised, and when its label was known.
+    silent_seconds
+        How long the silence was in the end, from the last step before the alarm to the first one
+        after it; null where none came, and where nobody could look all the time.
     """
 
     advice_id: str
@@ -116,6 +119,7 @@ class OutcomeRecord:
     reason: str
     alarm_at: int
     known_at: int
+    silent_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +201,7 @@ class AuditRecord:
     number
         1 for the first, without gaps.
     what
-        `label`, `reconciliation` or `lease`.
+        An answer (`approved`, `rejected`, `expired`), `label`, `reconciliation` or `lease`.
     about
         An `advice_id`, or the cluster of a lease.
     document

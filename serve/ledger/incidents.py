@@ -156,6 +156,21 @@ def listed(
     return [_whole(connection, _decode(one)) for one in documents]
 
 
+def going_on(connection: Connection, since: int, limit: int) -> list[IncidentRecord]:
+    """Return incidents that go on, or were opened at a time or later; oldest first.
+
+    Without the Advice that belongs to them: one query, however many there are.
+    """
+    columns = INCIDENTS.c
+    query = (
+        select(columns.document)
+        .where(or_(columns.closed_at.is_(None), columns.opened_at >= since))
+        .order_by(columns.opened_at, columns.incident_id)
+        .limit(limit)
+    )
+    return [_decode(one) for one in connection.execute(query).scalars()]
+
+
 def _of(connection: Connection, advice_id: str) -> IncidentRecord | None:
     query = (
         select(INCIDENTS.c.document)

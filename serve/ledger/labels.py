@@ -31,12 +31,13 @@ def put_outcome(connection: Connection, outcome: OutcomeRecord) -> bool:
     return True
 
 
-def put(connection: Connection, label: LabelRecord) -> None:
-    """Write what a person says of an Advice, and that it was said."""
+def put(connection: Connection, label: LabelRecord) -> Standing:
+    """Write what a person says of an Advice, and that it was said; return what stands then."""
     decisions.require(connection, label.advice_id)
     document = msgspec.json.encode(label).decode()
     connection.execute(insert(LABELS).values(advice_id=label.advice_id, document=document))
     audit.add(connection, at=label.at, who=label.who, what=LABEL, about=label.advice_id, done=label)
+    return standing(connection, label.advice_id)
 
 
 def standing(connection: Connection, advice_id: str) -> Standing:
@@ -45,13 +46,38 @@ def standing(connection: Connection, advice_id: str) -> Standing:
     query = select(LABELS.c.document).where(LABELS.c.advice_id == advice_id)
     documents = connection.execute(query.order_by(LABELS.c.label_id)).scalars()
     labels = tuple(msgspec.json.decode(one, type=LabelRecord) for one in documents)
-    outcome = _outcome(connection, advice_id)
+    return _standing(labels, _outcome(connection, advice_id))
+
+
+def _standing(labels: tuple[LabelRecord, ...], outcome: OutcomeRecord | None) -> Standing:
     label = by = None
     if labels:
         label, by = Label.TRUE if labels[-1].right else Label.FALSE, labels[-1].who
     elif outcome is not None:
         label, by = outcome.label, BY_ITSELF
     return Standing(label=label, by=by, outcome=outcome, labels=labels)
+
+
+def told(connection: Connection, since: int) -> list[tuple[Advice, Standing]]:
+    """Return all Advice from a time on with whether it was right, oldest first.
+
+    In three queries, however many there are.
+    """
+    advice = decisions.since(connection, since)
+    recent = ADVICE.c.created_at >= since
+    said: dict[str, list[LabelRecord]] = {}
+    query = select(LABELS.c.document).join(ADVICE).where(recent).order_by(LABELS.c.label_id)
+    for document in connection.execute(query).scalars():
+        label = msgspec.json.decode(document, type=LabelRecord)
+        said.setdefault(label.advice_id, []).append(label)
+    rows = connection.execute(select(OUTCOMES.c.document).join(ADVICE).where(recent)).scalars()
+    became = {
+        one.advice_id: one for one in (msgspec.json.decode(row, type=OutcomeRecord) for row in rows)
+    }
+    return [
+        (one, _standing(tuple(said.get(one.advice_id, ())), became.get(one.advice_id)))
+        for one in advice
+    ]
 
 
 def outcomes(connection: Connection) -> list[OutcomeRecord]:

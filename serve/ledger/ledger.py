@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import URL, text
+from sqlalchemy import Connection, select
 
 from relume.advice import Advice, Reconciliation
 from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.serve.ledger import (
+    answers,
     attempts,
     audit,
     cursors,
@@ -20,7 +20,9 @@ from relume.serve.ledger import (
     gaps,
     incidents,
     leases,
+    news,
 )
+from relume.serve.ledger.address import Access
 from relume.serve.ledger.aftermath import MAX_PAGE, Aftermath
 from relume.serve.ledger.happened import Closing, OutcomeRecord, Struck
 from relume.serve.ledger.records import (
@@ -31,21 +33,11 @@ from relume.serve.ledger.records import (
     MilestoneRecord,
 )
 from relume.serve.ledger.store import Store
+from relume.serve.ledger.tables import ADVICE
 
 LEDGER_FILE = "ledger.db"
 """Its name in the data folder of a service."""
 LEASE, RECONCILIATION = "lease", "reconciliation"
-
-
-def sqlite_url(file: Path) -> str:
-    """Return the URL under which `Ledger.open` finds a SQLite file, whatever its name holds.
-
-    Examples
-    --------
-    >>> sqlite_url(Path("/data/ledger.db"))
-    'sqlite:////data/ledger.db'
-    """
-    return URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
 class Ledger(Aftermath):
@@ -57,23 +49,26 @@ class Ledger(Aftermath):
     """
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, access: Access | None = None) -> Self:
         """Open a ledger, make it if there is none, and bring its tables up to date.
 
         Parameters
         ----------
         url
-            ``sqlite:///`` and a path; see `sqlite_url`. Its folder is made.
+            ``sqlite:///`` and a path (see `sqlite_url`), whose folder is made; or
+            ``mysql+pymysql://USER@HOST/DATABASE``, a database that is there.
+        access
+            How a server is entered; null for no password and no TLS.
 
         Raises
         ------
         ConfigError
-            For another URL, for a file on a network filesystem, and for one that a newer version
-            wrote or that is no ledger.
+            For another URL, for a file on a network filesystem, for a server that isn't fit or
+            doesn't let us in, and for a ledger that a newer version wrote or that is none.
         UnreachableError
-            When the file can't be opened or stays locked.
+            When the file can't be opened or stays locked, or the server doesn't answer.
         """
-        return cls(Store.open(url))
+        return cls(Store.open(url, access))
 
     def __enter__(self) -> Self:
         return self
@@ -92,8 +87,7 @@ class Ledger(Aftermath):
 
     def ping(self) -> None:
         """Make sure that the database can be read."""
-        with self._store.reading() as connection:
-            connection.execute(text("SELECT 1 FROM advice LIMIT 1"))
+        self._store.read(lambda connection: connection.execute(select(ADVICE.c.settled).limit(1)))
 
     # --- Advice ---
 
@@ -112,11 +106,9 @@ class Ledger(Aftermath):
         SupersededError
             When a newer generation about the attempt is there, but not this one.
         """
-        with self._store.writing() as connection:
-            is_new = decisions.add(connection, advice)
-            if is_new:
-                incidents.note(connection, advice)
-            return is_new
+        is_new = self._store.write(_put_advice, advice)
+        self.bell.ring()
+        return is_new
 
     def active(self, now: int, cluster: str | None = None) -> list[Advice]:
         """Return what is still to be carried out, oldest first.
@@ -124,8 +116,7 @@ class Ledger(Aftermath):
         That is the newest generation about each attempt, if it is PENDING and expires after `now`;
         of all clusters if `cluster` is null.
         """
-        with self._store.reading() as connection:
-            return decisions.active(connection, now, cluster)
+        return self._store.read(decisions.active, now, cluster)
 
     def write(self, one: Advice | Closing | Struck | OutcomeRecord) -> bool:
         """Write Advice or what became of it (`put_advice`, `note`); false if it is known."""
@@ -148,23 +139,19 @@ class Ledger(Aftermath):
         NotFoundError
             For a `before` that isn't in the ledger.
         """
-        with self._store.reading() as connection:
-            return decisions.listed(connection, attempt, before, min(limit, MAX_PAGE))
+        return self._store.read(decisions.listed, attempt, before, min(limit, MAX_PAGE))
 
     def ids_like(self, beginning: str) -> list[str]:
         """Return the ids of Advice that begin so, of many only a few."""
-        with self._store.reading() as connection:
-            return decisions.ids_like(connection, beginning)
+        return self._store.read(decisions.ids_like, beginning)
 
     def newest(self, attempt: str) -> Advice | None:
         """Return the newest generation about an attempt (its text form), null without any."""
-        with self._store.reading() as connection:
-            return decisions.newest(connection, attempt)
+        return self._store.read(decisions.newest, attempt)
 
     def get(self, advice_id: str) -> Advice | None:
         """Return one generation as it was written, with its present reconciliation."""
-        with self._store.reading() as connection:
-            return decisions.find(connection, advice_id)
+        return self._store.read(decisions.find, advice_id)
 
     def reconcile(
         self, advice_id: str, reconciliation: Reconciliation, fencing_token: int, now: int
@@ -187,21 +174,9 @@ class Ledger(Aftermath):
         InputError
             When the report names no generation, or one that doesn't exist.
         """
-        with self._store.writing() as connection:
-            advice = decisions.require(connection, advice_id)
-            leases.check_fence(connection, decisions.cluster_of(advice), fencing_token)
-            changed = decisions.reconcile(connection, advice, reconciliation, fencing_token)
-            if changed != advice:
-                holder = leases.holder(connection, decisions.cluster_of(advice))
-                audit.add(
-                    connection,
-                    at=now,
-                    who=holder,
-                    what=RECONCILIATION,
-                    about=advice_id,
-                    done=reconciliation,
-                )
-            return changed
+        changed = self._store.write(_reconcile, advice_id, reconciliation, fencing_token, now)
+        self.bell.ring()
+        return changed
 
     # --- controllers ---
 
@@ -219,17 +194,11 @@ class Ledger(Aftermath):
             For an empty name, and for a time to live that isn't above 0.
         """
         wanted = leases.wanted(cluster, holder, ttl_seconds, now)
-        with self._store.writing() as connection:
-            before = leases.find(connection, cluster)
-            lease = leases.take(connection, wanted, now)
-            if before is None or before.holder != holder:  # a renewal is no news
-                audit.add(connection, at=now, who=holder, what=LEASE, about=cluster, done=lease)
-            return lease
+        return self._store.write(_take_lease, wanted, now)
 
     def get_lease(self, cluster: str) -> Lease | None:
         """Return the newest lease of a cluster, alive or not; null if there never was one."""
-        with self._store.reading() as connection:
-            return leases.find(connection, cluster)
+        return self._store.read(leases.find, cluster)
 
     def check_fence(self, cluster: str, token: int) -> None:
         """Make sure that `token` is the newest of its cluster.
@@ -239,8 +208,7 @@ class Ledger(Aftermath):
         StaleFencingTokenError
             When it is another, or there never was a lease.
         """
-        with self._store.reading() as connection:
-            leases.check_fence(connection, cluster, token)
+        self._store.read(leases.check_fence, cluster, token)
 
     # --- attempts ---
 
@@ -256,14 +224,11 @@ class Ledger(Aftermath):
         InputError
             For an attempt that isn't a text form.
         """
-        with self._store.writing() as connection:
-            for record in records:
-                attempts.put(connection, record)
+        self._store.write(attempts.put_all, tuple(records))
 
     def attempts(self, *, active: bool | None = None) -> list[AttemptRecord]:
         """Return all attempts, those that go on (true) or those that have ended; oldest first."""
-        with self._store.reading() as connection:
-            return attempts.every(connection, active=active)
+        return self._store.read(attempts.every, active=active)
 
     def get_attempt(self, attempt: str) -> AttemptRecord | None:
         """Return one attempt by its text form, or by `job_id-restart_count` of the newest job.
@@ -273,18 +238,15 @@ class Ledger(Aftermath):
         InputError
             For a name in neither form.
         """
-        with self._store.reading() as connection:
-            return attempts.find(connection, attempt)
+        return self._store.read(attempts.find, attempt)
 
     def newest_attempt(self, cluster: str, job_id: str) -> AttemptRecord | None:
         """Return the last attempt of the newest job with that id, null if none was ever seen."""
-        with self._store.reading() as connection:
-            return attempts.newest(connection, cluster, job_id)
+        return self._store.read(attempts.newest, cluster, job_id)
 
     def tries(self, run: str) -> list[AttemptOutcome]:
         """Return every attempt of a run, oldest first, the one that goes on included."""
-        with self._store.reading() as connection:
-            return attempts.tries(connection, run)
+        return self._store.read(attempts.tries, run)
 
     def put_milestone(
         self, attempt: str, milestone: Milestone, *, event_time: int, advice_id: str | None = None
@@ -299,52 +261,44 @@ class Ledger(Aftermath):
             For an attempt that isn't a text form.
         """
         record = MilestoneRecord(attempt, milestone, advice_id, event_time)
-        with self._store.writing() as connection:
-            return attempts.put_milestone(connection, record)
+        return self._store.write(attempts.put_milestone, record)
 
     def milestones(self, attempt: str) -> list[MilestoneRecord]:
         """Return the milestones of an attempt in the order of their times."""
-        with self._store.reading() as connection:
-            return attempts.milestones(connection, attempt)
+        return self._store.read(attempts.milestones, attempt)
 
     # --- families ---
 
     def put_gaps(self, key: FamilyKey, left: AttemptGaps) -> None:
         """Write what an attempt that is over leaves to its family."""
-        with self._store.writing() as connection:
-            gaps.put(connection, key.digest, left)
+        self._store.write(gaps.put, key.digest, left)
 
     def gaps_before(self, key: FamilyKey, time: int) -> list[AttemptGaps]:
         """Return the last members of a family that were known to be over before a time.
 
         At most `relume.models.family.prior.MAX_MEMBERS`, the last one first.
         """
-        with self._store.reading() as connection:
-            return gaps.before(connection, key.digest, time)
+        return self._store.read(gaps.before, key.digest, time)
 
     # --- clusters ---
 
     def put_fleet(self, cluster: str, document: str) -> None:
         """Write what is known of a cluster beside its attempts; what it says is the judge's."""
-        with self._store.writing() as connection:
-            fleets.put(connection, cluster, document)
+        self._store.write(fleets.put, cluster, document)
 
     def get_fleet(self, cluster: str) -> str | None:
         """Return what was written last of a cluster, null for one that is new."""
-        with self._store.reading() as connection:
-            return fleets.find(connection, cluster)
+        return self._store.read(fleets.find, cluster)
 
     # --- cursors ---
 
     def get_cursor(self, source: str) -> str | None:
         """Return the position up to which a source was read, null for a new source."""
-        with self._store.reading() as connection:
-            return cursors.find(connection, source)
+        return self._store.read(cursors.find, source)
 
     def cursors(self) -> dict[str, str]:
         """Return the position of every source."""
-        with self._store.reading() as connection:
-            return cursors.every(connection)
+        return self._store.read(cursors.every)
 
     def put_cursor(self, source: str, position: str) -> None:
         """Write the position of a source, whose form is the source's own business."""
@@ -352,10 +306,41 @@ class Ledger(Aftermath):
 
     def put_cursors(self, positions: Mapping[str, str]) -> None:
         """Write the positions of several sources, all or none."""
-        with self._store.writing() as connection:
-            cursors.put(connection, positions)
+        self._store.write(cursors.put, positions)
 
     def drop_cursors(self, sources: Iterable[str]) -> None:
         """Forget sources that won't be read any more."""
-        with self._store.writing() as connection:
-            cursors.drop(connection, sources)
+        self._store.write(cursors.drop, tuple(sources))
+
+
+def _put_advice(connection: Connection, advice: Advice) -> bool:
+    is_new = decisions.add(connection, advice)
+    if is_new:
+        incidents.note(connection, advice)
+        answers.ask(connection, advice)
+        news.add(connection, news.News.ADVICE, advice.advice_id, advice.created_at)
+    return is_new
+
+
+def _reconcile(
+    connection: Connection, advice_id: str, report: Reconciliation, fencing_token: int, now: int
+) -> Advice:
+    advice = decisions.require(connection, advice_id)
+    cluster = decisions.cluster_of(advice)
+    leases.check_fence(connection, cluster, fencing_token)
+    changed = decisions.reconcile(connection, advice, report, fencing_token)
+    if changed != advice:
+        holder = leases.holder(connection, cluster)
+        audit.add(connection, at=now, who=holder, what=RECONCILIATION, about=advice_id, done=report)
+        news.add(connection, news.News.RECONCILIATION, advice_id, now)
+    return changed
+
+
+def _take_lease(connection: Connection, wanted: Lease, now: int) -> Lease:
+    before = leases.find(connection, wanted.cluster)
+    lease = leases.take(connection, wanted, now)
+    if before is None or before.holder != wanted.holder:  # a renewal is no news
+        audit.add(
+            connection, at=now, who=wanted.holder, what=LEASE, about=wanted.cluster, done=lease
+        )
+    return lease

@@ -17,9 +17,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    Text,
     UniqueConstraint,
 )
+
+from relume.serve.ledger.types import DOCUMENT, HASH, ID, NAME, SOURCE, SUBJECT
 
 METADATA = MetaData(
     naming_convention={
@@ -31,21 +32,19 @@ METADATA = MetaData(
     }
 )
 
-_NAME = String(255)
-_ID = String(36)
 
 ADVICE = Table(
     "advice",
     METADATA,
-    Column("advice_id", _ID, primary_key=True),
-    Column("attempt", _NAME, nullable=False),
+    Column("advice_id", ID, primary_key=True),
+    Column("attempt", SUBJECT, nullable=False),
     Column("generation", Integer, nullable=False),
-    Column("cluster", _NAME, nullable=False),
-    Column("operation", _NAME, nullable=False),
+    Column("cluster", NAME, nullable=False),
+    Column("operation", NAME, nullable=False),
     Column("settled", Boolean, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False, index=True),
-    Column("document", Text, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
     UniqueConstraint("attempt", "generation"),
     CheckConstraint("generation > 0", "generation"),
 )
@@ -54,9 +53,9 @@ ADVICE = Table(
 RECONCILIATIONS = Table(
     "reconciliations",
     METADATA,
-    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
-    Column("disposition", _NAME, nullable=False),
-    Column("reason", Text),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("disposition", NAME, nullable=False),
+    Column("reason", DOCUMENT),
     Column("observed_generation", Integer, nullable=False),
     Column("fencing_token", BigInteger, nullable=False),
 )
@@ -65,24 +64,24 @@ RECONCILIATIONS = Table(
 ATTEMPTS = Table(
     "attempts",
     METADATA,
-    Column("attempt", _NAME, primary_key=True),
-    Column("cluster", _NAME, nullable=False),
-    Column("job_id", _NAME, nullable=False),
+    Column("attempt", NAME, primary_key=True),
+    Column("cluster", NAME, nullable=False),
+    Column("job_id", NAME, nullable=False),
     Column("first_submit_time", BigInteger, nullable=False),
     Column("restart_count", Integer, nullable=False),
-    Column("run", _NAME, nullable=False, index=True),
+    Column("run", NAME, nullable=False, index=True),
     Column("ended", Boolean, nullable=False, index=True),
-    Column("document", Text, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
     Index(None, "job_id", "first_submit_time", "restart_count"),
 )
 
 GAPS = Table(
     "gaps",
     METADATA,
-    Column("attempt", _NAME, primary_key=True),
+    Column("attempt", NAME, primary_key=True),
     Column("family", String(32), nullable=False),
     Column("known_at", BigInteger, nullable=False),
-    Column("document", Text, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
     Index(None, "family", "known_at"),
 )
 """Written when an attempt is over; those that begin later learn from it."""
@@ -90,17 +89,17 @@ GAPS = Table(
 MILESTONES = Table(
     "milestones",
     METADATA,
-    Column("attempt", _NAME, primary_key=True),
-    Column("milestone", _NAME, primary_key=True),
-    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id)),
+    Column("attempt", NAME, primary_key=True),
+    Column("milestone", NAME, primary_key=True),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id)),
     Column("event_time", BigInteger, nullable=False),
 )
 
 LEASES = Table(
     "leases",
     METADATA,
-    Column("cluster", _NAME, primary_key=True),
-    Column("holder", _NAME, nullable=False),
+    Column("cluster", NAME, primary_key=True),
+    Column("holder", NAME, nullable=False),
     Column("fencing_token", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
 )
@@ -109,28 +108,28 @@ LEASES = Table(
 FLEETS = Table(
     "fleets",
     METADATA,
-    Column("cluster", _NAME, primary_key=True),
-    Column("document", Text, nullable=False),
+    Column("cluster", NAME, primary_key=True),
+    Column("document", DOCUMENT, nullable=False),
 )
 """What a service knows of a cluster beside its attempts, to go on with after a restart."""
 
 CURSORS = Table(
     "cursors",
     METADATA,
-    Column("source", Text, primary_key=True),
-    Column("position", Text, nullable=False),
+    Column("source", SOURCE, primary_key=True),
+    Column("position", DOCUMENT, nullable=False),
 )
 
 INCIDENTS = Table(
     "incidents",
     METADATA,
-    Column("incident_id", _ID, primary_key=True),
-    Column("subject", _NAME, nullable=False),
+    Column("incident_id", ID, primary_key=True),
+    Column("subject", SUBJECT, nullable=False),
     Column("number", Integer, nullable=False),
-    Column("cluster", _NAME, nullable=False),
+    Column("cluster", NAME, nullable=False),
     Column("opened_at", BigInteger, nullable=False),
     Column("closed_at", BigInteger),
-    Column("document", Text, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
     UniqueConstraint("subject", "number"),
     Index(None, "opened_at", "incident_id"),
 )
@@ -139,18 +138,18 @@ INCIDENTS = Table(
 INCIDENT_ADVICE = Table(
     "incident_advice",
     METADATA,
-    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
-    Column("incident_id", _ID, ForeignKey(INCIDENTS.c.incident_id), nullable=False, index=True),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("incident_id", ID, ForeignKey(INCIDENTS.c.incident_id), nullable=False, index=True),
 )
 """Which Advice belongs to which incident; what was written by older versions belongs to none."""
 
 OUTCOMES = Table(
     "outcomes",
     METADATA,
-    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
-    Column("rule", _NAME),
-    Column("label", _NAME, nullable=False),
-    Column("document", Text, nullable=False),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("rule", NAME),
+    Column("label", NAME, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
 )
 """What became of an alarm, once it is known; written once."""
 
@@ -158,21 +157,54 @@ LABELS = Table(
     "labels",
     METADATA,
     Column("label_id", Integer, primary_key=True),
-    Column("advice_id", _ID, ForeignKey(ADVICE.c.advice_id), nullable=False, index=True),
-    Column("document", Text, nullable=False),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), nullable=False, index=True),
+    Column("document", DOCUMENT, nullable=False),
 )
 """What people say of Advice; a trigger refuses changes, the newest one stands."""
 
 AUDIT = Table(
     "audit",
     METADATA,
-    Column("number", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
-    Column("who", _NAME, nullable=False),
-    Column("what", _NAME, nullable=False),
-    Column("about", _NAME, nullable=False),
-    Column("document", Text, nullable=False),
-    Column("previous", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
+    Column("who", NAME, nullable=False),
+    Column("what", NAME, nullable=False),
+    Column("about", NAME, nullable=False),
+    Column("document", DOCUMENT, nullable=False),
+    Column("previous", HASH, nullable=False),
+    Column("hash", HASH, nullable=False),
 )
 """Who did what; each row holds the hash of the one before, and triggers refuse changes."""
+
+TURN = ""
+WRITERS = Table(
+    "writers",
+    METADATA,
+    Column("writer", ID, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""On a server only: row `TURN` is locked by who writes; each writer numbers its commits."""
+
+ANSWERS = Table(
+    "answers",
+    METADATA,
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), primary_key=True),
+    Column("answer", NAME, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("who", NAME),
+    Column("why", DOCUMENT),
+    Column("at", BigInteger),
+    Index(None, "answer", "expires_at"),
+)
+"""One row for each Advice that a person must approve; changed once, by the answer."""
+
+NEWS = Table(
+    "news",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("what", NAME, nullable=False),
+    Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""What became known, in the order in which it became durable; written with it."""

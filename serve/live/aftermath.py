@@ -35,7 +35,7 @@ class _Alarm:
     """One about a hang, since `time`; `steps` had been seen by then.
 
     `is_labelled` says whether its outcome is to be told, `is_blind` that nobody could look for a
-    while, `hand` what a person did in the meantime.
+    while, `hand` what a person did in the meantime, `went_on_at` when the first new step landed.
     """
 
     advice: Advice
@@ -43,6 +43,15 @@ class _Alarm:
     is_labelled: bool
     is_blind: bool = False
     hand: str | None = None
+    went_on_at: int | None = None
+
+    @property
+    def silent_seconds(self) -> float | None:
+        """How long the silence was in the end; null while it goes on, and where nobody knows."""
+        measured = self.advice.measured
+        if self.went_on_at is None or self.is_blind or measured is None or measured.since is None:
+            return None
+        return (self.went_on_at - measured.since) / SECOND
 
 
 @dataclass(slots=True)
@@ -66,6 +75,14 @@ class Aftermath:
 
     told: list[Told] = field(default_factory=list)
     _cases: dict[str, _Case] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, _Case]:
+        """Leave out what became known just now: whoever keeps this has been told."""
+        return self._cases
+
+    def __setstate__(self, state: dict[str, _Case]) -> None:
+        """Take what is open."""
+        self.told, self._cases = [], state
 
     def note(self, watch: AttemptWatch, advice: Advice, incident: Incident | None) -> None:
         """Take Advice about a watched attempt; `incident` goes on in its cluster."""
@@ -112,6 +129,8 @@ class Aftermath:
         alarm.is_blind |= not watch.is_read
         alarm.hand = alarm.hand or watch.hand
         made = watch.progress.new_steps - alarm.steps
+        if made > 0 and alarm.went_on_at is None:
+            alarm.went_on_at = watch.last_step_at
         resumed = watch.last_step_at if made >= STEPS_TO_REFUTE else None
         waited = now - alarm.advice.created_at
         is_late = alarm.is_labelled and waited >= SILENT_SECONDS * SECOND
@@ -144,6 +163,7 @@ class Aftermath:
                 reason=reason,
                 alarm_at=advice.created_at,
                 known_at=now,
+                silent_seconds=alarm.silent_seconds,
             )
         )
 

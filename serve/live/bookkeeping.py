@@ -96,6 +96,7 @@ class Bookkeeper:
         # What a fleet remembers was advised, and whom the ledger calls done is not judged again: so
         # it comes between the two.
         self._put_fleets()
+        self.ledger.expire_answers(now)
         for name, watch in self.judge.watches.items():
             if watch.landed and name not in self._complete:
                 self._complete.add(name)
@@ -117,6 +118,15 @@ class Bookkeeper:
             if fleet.is_changed:
                 self.ledger.put_fleet(cluster, msgspec.json.encode(fleet.state).decode())
                 fleet.is_changed = False
+
+    @property
+    def done(self) -> tuple[set[str], set[str]]:
+        """The attempts whose logs are read up, and those whose first new step is known: as told."""
+        return self._complete, self._restored
+
+    def resume(self, complete: set[str], restored: set[str]) -> None:
+        """Go on from what was told before."""
+        self._complete, self._restored = complete, restored
 
     def recover(self) -> list[AttemptRecord]:
         """After judging again: go on from what the ledger holds; return the watched attempts."""

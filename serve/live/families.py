@@ -25,21 +25,23 @@ class Families:
     recall
         Asked for attempts of a family that were over before a time (UTC microseconds), by whatever
         was judged before the first landing that is taken here.
+    left
+        What is known by now.
     """
 
     recall: RecallGaps
-    _left: dict[FamilyKey, dict[str, AttemptGaps]] = field(default_factory=dict)
+    left: dict[FamilyKey, dict[str, AttemptGaps]] = field(default_factory=dict)
 
     def put(self, key: FamilyKey, left: AttemptGaps) -> None:
         """Take what an attempt leaves, once it is known to be over."""
-        members = self._left.pop(key, {})
-        while len(self._left) >= MAX_FAMILIES:
-            del self._left[next(iter(self._left))]
+        members = self.left.pop(key, {})
+        while len(self.left) >= MAX_FAMILIES:
+            del self.left[next(iter(self.left))]
         members[left.attempt] = left
-        self._left[key] = {one.attempt: one for one in newest(members.values())}
+        self.left[key] = {one.attempt: one for one in newest(members.values())}
 
     def before(self, key: FamilyKey, began: int, job: str) -> Family:
         """Return what an attempt of `job` (text form) knows that began at `began`."""
         known = {one.attempt: one for one in self.recall(key, began)}
-        known |= self._left.get(key, {})
+        known |= self.left.get(key, {})
         return Family([one for one in known.values() if one.known_at < began], job)

@@ -70,6 +70,8 @@ class Fleet:
 
     Attributes
     ----------
+    beside
+        As above.
     held
         The attempts that are held by an incident, who waits longest first.
     is_changed
@@ -84,7 +86,7 @@ class Fleet:
         beside: Callable[[int], int] = lambda _: 0,
     ) -> None:
         known = state or FleetState()
-        self._beside = beside
+        self.beside = beside
         self._policy: Policy = settings.policy
         self._since = self._now = known.now
         self._failures = dict(known.failures)
@@ -95,6 +97,10 @@ class Fleet:
         self._left_out = list(known.left_out)
         self.held: dict[str, None] = dict.fromkeys(known.held)
         self.is_changed = False
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out whom it asks: that is told again by who restores it."""
+        return {name: value for name, value in self.__dict__.items() if name != "beside"}
 
     @property
     def incident(self) -> Incident | None:
@@ -155,7 +161,7 @@ class Fleet:
                 failures=self._failures.values(),
                 silent=_runs(silent),
                 working=[one.name for one in working],
-                beside=self._beside(now),
+                beside=self.beside(now),
                 stepping=_runs(one for one in working if one.last_step_at > last),
                 held=_runs(watches[name] for name in self.held),
                 is_out=self._nodes.is_out,

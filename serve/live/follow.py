@@ -69,6 +69,11 @@ class JobLogs:
         mine = log is not None and log.attempt == attempt
         return mine or attempt in self._shared.get(path, ())
 
+    def reads_any(self, attempt: str) -> bool:
+        """Whether a file of the attempt is read, and not to its end yet."""
+        mine = (log for log in self._logs.values() if log.attempt == attempt)
+        return any(not log.is_over for log in mine)
+
     def follow(self, attempt: str, path: str, stream: str, opener: Opener) -> None:
         """Read `path` for an attempt that doesn't yet, as soon as the one before is read up."""
         before = self._logs.get(path)

@@ -32,10 +32,12 @@ class Histories:
     ----------
     recall
         Asked once about each run for what was before.
+    runs
+        What is known by now.
     """
 
     recall: Recall
-    _runs: dict[RunKey, dict[AttemptId, PastAttempt]] = field(default_factory=dict)
+    runs: dict[RunKey, dict[AttemptId, PastAttempt]] = field(default_factory=dict)
 
     def put(self, run: RunKey, attempt: AttemptId, outcome: PastAttempt) -> None:
         """Note how an attempt ended, or how it stands now."""
@@ -52,9 +54,9 @@ class Histories:
         return tuple(replace(outcomes[one], restart_count=n) for n, one in enumerate(earlier))
 
     def _run(self, run: RunKey) -> dict[AttemptId, PastAttempt]:
-        found = self._runs.get(run)
+        found = self.runs.get(run)
         if found is None:
-            while len(self._runs) >= MAX_RUNS:
-                del self._runs[next(iter(self._runs))]
-            found = self._runs[run] = dict(self.recall(run))
+            while len(self.runs) >= MAX_RUNS:
+                del self.runs[next(iter(self.runs))]
+            found = self.runs[run] = dict(self.recall(run))
         return found

@@ -15,6 +15,7 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.models.family.attempt import AttemptGaps, FamilyKey
 from relume.models.fleet.nodes import Turn
 from relume.models.policy.view import PastAttempt
@@ -27,7 +28,14 @@ from relume.serve.live.fleet import Fleet, FleetState
 from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.incidents import incident_advice
 from relume.serve.live.jobfacts import JobFacts
-from relume.serve.live.naming import LOG_ENDED, SCHEDULER, attempt_of_source, log_source
+from relume.serve.live.judged import Judged
+from relume.serve.live.naming import (
+    LOG_ENDED,
+    SCHEDULER,
+    attempt_of_source,
+    log_source,
+    sender_of,
+)
 from relume.serve.live.quarantine import node_advice
 from relume.serve.live.recent import RecentLines
 from relume.serve.live.stays import Stays
@@ -86,6 +94,7 @@ class Judge:
     _histories: Histories = field(init=False)
     _families: Families = field(init=False)
     _recent: RecentLines = field(default_factory=RecentLines)
+    _unclaimed: RecentLines = field(default_factory=RecentLines)
     _stays: Stays = field(default_factory=Stays)
     _fleets: dict[str, Fleet] = field(default_factory=dict)
     _over: dict[str, None] = field(default_factory=dict)
@@ -96,6 +105,34 @@ class Judge:
     def __post_init__(self) -> None:
         self._histories = Histories(self.recall)
         self._families = Families(self.recall_gaps)
+
+    def judged(self) -> Judged:
+        """Return all that it knows by now; it is the judge's own, not a copy."""
+        return Judged(
+            watches=self.watches,
+            aftermath=self._aftermath,
+            runs=self._histories.runs,
+            left=self._families.left,
+            recent=self._recent,
+            unclaimed=self._unclaimed,
+            stays=self._stays,
+            fleets=self._fleets,
+            over=self._over,
+            of_run=self._of_run,
+            parsers=self._parsers,
+            now=self._now,
+        )
+
+    def resume(self, known: Judged) -> None:
+        """Go on from what another judge of the same rules and settings knew."""
+        self.watches, self._aftermath = known.watches, known.aftermath
+        self._histories.runs, self._families.left = known.runs, known.left
+        self._recent, self._unclaimed = known.recent, known.unclaimed
+        self._stays, self._fleets = known.stays, known.fleets
+        self._over, self._of_run = known.over, known.of_run
+        self._parsers, self._now = known.parsers, known.now
+        for fleet in self._fleets.values():
+            fleet.beside = self.beside
 
     def take_all(self, landings: Iterable[Landing]) -> Iterator[Advice]:
         """Take landings in order and yield the Advice they lead to."""
@@ -119,6 +156,9 @@ class Judge:
             self._source(landing)
         elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
+        elif isinstance(landing, SampleBatch):
+            for sample in landing.samples():
+                self._sample(sample)
         elif isinstance(landing, NodeEvent):
             return self._node(landing)
         return []
@@ -195,8 +235,16 @@ class Judge:
     def _lines(self, batch: LineBatch) -> None:
         for watch in self._readers(batch):
             self._feed(watch, batch)
-        if batch.attempt is None:
+        if _is_of_node(batch):
             self._recent.add(batch)
+        elif self._is_unclaimed(batch):
+            self._unclaimed.add(batch)
+
+    def _is_unclaimed(self, batch: LineBatch) -> bool:
+        """Whether lines are of an attempt or a job of which the scheduler hasn't said anything."""
+        if batch.attempt is None:
+            return sender_of(batch.source)[1] is not None
+        return batch.attempt not in self.watches and batch.attempt not in self._over
 
     def _feed(self, watch: AttemptWatch, batch: LineBatch) -> None:
         self._parsers = self._parsers or Parsers(self.zone)
@@ -209,7 +257,7 @@ class Judge:
             watch = self.watches.get(batch.attempt)
             if watch is not None:
                 yield watch
-        elif batch.node is not None:
+        elif _is_of_node(batch):
             yield from (w for w in self.watches.values() if batch.node in w.run_nodes)
 
     def _sample(self, sample: Sample) -> None:
@@ -243,6 +291,9 @@ class Judge:
             if event.attempt in self._over or (self.is_done(event.attempt) and not is_held):
                 return
             watch = self._begin(event)
+            job_id = watch.attempt.job_key.job_id
+            for batch in self._unclaimed.take_of(event.attempt, job_id, self._now):
+                self._feed(watch, batch)
         facts = JobFacts.of(event)
         new_nodes = set(event.nodes) - watch.run_nodes
         watch.note_job(facts, self._now if event.event_time is None else event.event_time)
@@ -297,6 +348,12 @@ class Judge:
             watch.teach(self.teaches)
         self._aftermath.over(watch, self._now)
         self.retired(watch)
+
+
+def _is_of_node(batch: LineBatch) -> bool:
+    """Whether lines are of a node as such: not of a job, known or not."""
+    is_jobs = batch.attempt is not None or sender_of(batch.source)[1] is not None
+    return batch.node is not None and not is_jobs
 
 
 def _is_over(watch: AttemptWatch, now: int) -> bool:

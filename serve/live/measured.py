@@ -6,6 +6,7 @@ apart hears the same as a live run.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from relume.features.metrics.edges import LINK_COUNTERS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from relume.events import Sample
     from relume.models.straggler.evidence import Condition
+    from relume.serve.live.course import Course
 
 _OF_NODES: Final = OF_PEERS | LINK_COUNTERS
 METRICS: Final = OF_STALLS | _OF_NODES
@@ -102,3 +104,15 @@ class Measured:
             if points and points[-1][0] > since and (series.gpu is not None or not of_gpus)
         }
         return len(found)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConditions:
+    """Tells what the nodes that an attempt runs on are like, for who judges its pace."""
+
+    course: Course
+    measured: Measured
+
+    def __call__(self, since: int, now: int) -> Mapping[str, Condition]:
+        """Return it by node, since one time and as of another."""
+        return self.measured.conditions(self.course.nodes, since, now)

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from relume.advice import Advice
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.serve.intake.metrics import IntakeMetrics
 
 _BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -30,6 +31,20 @@ class RunnerMetrics:
             "relume_advice",
             "Generations of Advice that were written.",
             ("operation", "kind", "settled"),
+            registry=registry,
+        )
+        self.intake = IntakeMetrics(registry)
+        self.compactions = Counter(
+            "relume_lake_compactions",
+            "Times that small segments of the lake were merged.",
+            ("result",),
+            registry=registry,
+        )
+        for result in ("done", "failed"):
+            self.compactions.labels(result)
+        self.merged = Counter(
+            "relume_lake_merged_segments",
+            "Small segments of the lake that became parts of large ones.",
             registry=registry,
         )
         self._ticked = Gauge(

@@ -25,3 +25,23 @@ def attempt_of_source(source: str) -> str | None:
     """
     kind, _, rest = source.partition(" ")
     return rest.partition(" ")[0] if kind == "log" else None
+
+
+def push_source(sender: str, job_id: str | None = None) -> str:
+    """Name of the source of pushed lines: of nobody yet, where only the job is known.
+
+    >>> push_source("10.0.0.5"), push_source("10.0.0.5", "12_3")
+    ('push 10.0.0.5', 'push 10.0.0.5 job 12_3')
+    """
+    return f"push {sender}" if job_id is None else f"push {sender} job {job_id}"
+
+
+def sender_of(source: str) -> tuple[str | None, str | None]:
+    """Sender of pushed lines, and the job that they are of; nulls for other sources.
+
+    >>> sender_of("push 10.0.0.5 job 12_3"), sender_of("tail")
+    (('10.0.0.5', '12_3'), (None, None))
+    """
+    kind, _, rest = source.partition(" ")
+    sender, _, job = rest.partition(" job ")
+    return (sender, job or None) if kind == "push" and sender else (None, None)

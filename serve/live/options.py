@@ -30,8 +30,12 @@ class RunnerOptions:
         Paths of nodes' kernel logs, with ``{node}`` in them.
     tick_seconds
         Time from one step to the next.
+    compact_seconds
+        Time from one merging of the lake's small segments to the next; 0 for never.
     watch
         Policy, mode, and how long a first sign is left to settle.
+    state_seconds, state_beside
+        How often its state is kept, 0 for never; whether by a process of its own.
     """
 
     cluster: str = ""
@@ -39,7 +43,10 @@ class RunnerOptions:
     log_roots: tuple[str, ...] = ()
     kernel_logs: tuple[str, ...] = ()
     tick_seconds: float = 1.0
+    compact_seconds: float = 600.0
     watch: WatchSettings = field(default_factory=WatchSettings)
+    state_seconds: float = 300.0
+    state_beside: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> RunnerOptions:
@@ -52,6 +59,9 @@ class RunnerOptions:
             log_roots=serve.log_roots,
             kernel_logs=serve.kernel_logs,
             tick_seconds=serve.tick_seconds,
+            compact_seconds=serve.compact_seconds,
+            state_seconds=serve.state_seconds,
+            state_beside=True,
             watch=WatchSettings(
                 policy=policy_of(settings),
                 diagnosis=diagnosis_of(settings),

@@ -12,7 +12,7 @@ from relume.models.straggler.levels import Level
 from relume.models.straggler.settings import StragglerSettings
 from relume.reasons import Reason, ReasonCode
 from relume.serve.progress import Progress
-from relume.verdict import Kind, Locator, Retry, Verdict
+from relume.verdict import Kind, Locator, Measurement, Retry, Verdict
 
 if TYPE_CHECKING:
     from relume.models.straggler.book import RankBook
@@ -24,6 +24,7 @@ SLOW_STEPS_RULE, SUSPECTED_SLOW_STEPS_RULE = "slow_steps", "slow_steps_suspected
 SLOWDOWN = "sustained_slowdown"
 """Cause of a slowdown of which nobody can tell more."""
 NO_RANKS = "times of each rank's own work: they would tell who is slow"
+SLOW_RATIO, EFFECT_SETTING = "slow_ratio", "straggler.effect_ratio"
 _CONFIDENCE, _SUSPICION_CONFIDENCE = 0.9, 0.4
 
 
@@ -133,6 +134,13 @@ class Pace:
             exclude_nodes=(),
             missing_evidence=(*verdict.missing_evidence, *missing),
             reasons=(*verdict.reasons, *(_reason(words) for words in (slow.reason, *answer.why))),
+            measured=Measurement(
+                SLOW_RATIO,
+                slow.ratio,
+                1.0 + self._settings.effect,
+                slow.since.time,
+                EFFECT_SETTING,
+            ),
         )
 
     def _parts(self) -> tuple[StragglerDetector, RankBook]:

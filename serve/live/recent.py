@@ -1,7 +1,7 @@
-"""The last minutes of the nodes' logs: a job is known a while after it has begun.
+"""The last minutes of logs that are nobody's yet: a job is known a while after it has begun.
 
 What the kernel of a node said meanwhile must not be lost, since a bad GPU often ends a job within
-its first seconds.
+its first seconds; nor what was pushed of the job itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.ingest.lake.batches import LineBatch
+from relume.serve.live.naming import sender_of
 
 RECENT_SECONDS = 120.0
 MAX_BYTES = 32 << 20
@@ -20,7 +21,7 @@ MAX_BYTES = 32 << 20
 
 @dataclass(slots=True)
 class RecentLines:
-    """Lines of nodes' logs that were landed within the last `RECENT_SECONDS`."""
+    """Lines of logs that were landed within the last `RECENT_SECONDS`."""
 
     _batches: deque[LineBatch] = field(default_factory=deque)
     _bytes: int = 0
@@ -30,7 +31,9 @@ class RecentLines:
         self._batches.append(batch)
         self._bytes += len(batch.block.data)
         oldest = (batch.observed_at or 0) - RECENT_SECONDS * MICROSECONDS_PER_SECOND
-        while self._bytes > MAX_BYTES or (self._batches[0].observed_at or 0) < oldest:
+        while self._bytes > MAX_BYTES or (
+            self._batches and (self._batches[0].observed_at or 0) < oldest
+        ):
             self._bytes -= len(self._batches.popleft().block.data)
 
     def of(self, nodes: set[str], now: int) -> Iterator[LineBatch]:
@@ -39,3 +42,19 @@ class RecentLines:
         for batch in self._batches:
             if batch.node in nodes and (batch.observed_at or 0) >= oldest:
                 yield batch
+
+    def take_of(self, attempt: str, job_id: str, now: int) -> Iterator[LineBatch]:
+        """Yield what is kept of an attempt, or of its job before anybody knew it; forget that."""
+        oldest = now - RECENT_SECONDS * MICROSECONDS_PER_SECOND
+        mine = [one for one in self._batches if _is_of(one, attempt, job_id)]
+        self._batches = deque(one for one in self._batches if not _is_of(one, attempt, job_id))
+        self._bytes = sum(len(one.block.data) for one in self._batches)
+        for batch in mine:
+            if (batch.observed_at or 0) >= oldest:
+                yield batch
+
+
+def _is_of(batch: LineBatch, attempt: str, job_id: str) -> bool:
+    if batch.attempt is not None:
+        return batch.attempt == attempt
+    return sender_of(batch.source)[1] == job_id

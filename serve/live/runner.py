@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from time import monotonic
 
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.errors import RelumeError, UnreachableError
+from relume.errors import InputError, RelumeError, UnreachableError, counted
 from relume.serve.api.ports import AttemptView, PartStatus
+from relume.serve.intake.queue import IntakeQueue, Ticket
 from relume.serve.ledger import AttemptRecord
+from relume.serve.live.compacting import MIN_COMMITS, Compacting
 from relume.serve.live.jobs import Taken
-from relume.serve.live.session import STALE_SECONDS, Session
+from relume.serve.live.session import STALE_SECONDS, TICK_SECONDS, Session
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
 from relume.verdict import Health
 
 log = logging.getLogger(__name__)
+GATHER_SECONDS = 0.02
+"""How long what is pushed waits for more: one commit, which costs some fsyncs, holds all of it."""
+MAX_NAMED = 5
 
 
 class Runner:
     """Keeps a session going, whatever happens to it. Thread-safe.
+
+    Attributes
+    ----------
+    intake
+        Where what is pushed waits.
+    slurm_error
+        Why Slurm can't be asked, where the service asks it itself; null for fine.
 
     Raises
     ------
@@ -35,17 +48,102 @@ class Runner:
         self._error: str | None = None
         self._snapshot_at: int | None = None
         self._stepped_at: int | None = None
+        self.slurm_error: str | None = None
+        self._is_due = True
+        self._compacting = Compacting(
+            around.lake, around.clock, around.metrics, around.options.compact_seconds
+        )
+        self.intake = IntakeQueue(self._wake.set)
+        around.metrics.intake.watch(self.intake)
         self._session: Session | None = Session(around)
 
     def run(self, stop: threading.Event) -> None:
-        """Do a step a tick, and one at once when a snapshot brought something, until `stop`."""
+        """Do a step a tick, and one at once when a snapshot brought something, until `stop`.
+
+        What is pushed meanwhile is taken in at once, all that waits in one commit.
+        """
+        tick, due = self._around.options.tick_seconds, 0.0
         while not stop.is_set():
             self._wake.clear()
-            self.step()
-            self._wake.wait(self._around.options.tick_seconds)
+            if self._is_due or monotonic() >= due:
+                self._is_due = False
+                due = monotonic() + tick
+                self.step()
+            wait = max(0.0, due - monotonic())
+            if self.take_in():
+                wait = min(wait, TICK_SECONDS)
+            self._wake.wait(wait)
+            if len(self.intake):
+                stop.wait(GATHER_SECONDS)
+            if self._compacting.is_due:
+                self.compact()
+        self.take_in()
         with self._lock:
             if self._session is not None:
-                self._session.flush()
+                self._finish(self._session)
+
+    def _finish(self, session: Session) -> None:
+        """Write what is there; what can't be written now is judged again by the next service."""
+        try:
+            session.finish()
+        except RelumeError as error:
+            self._fail(error)
+
+    def compact(self) -> None:
+        """Begin to merge small segments of the lake, when there are enough of them."""
+        self._compacting.postpone()
+        with self._lock:
+            try:
+                is_sealed = self._open().seal(MIN_COMMITS)
+            except Exception as error:  # noqa: BLE001 - as a step that fails
+                self._fail(error)
+                return
+        if is_sealed:
+            self._compacting.start()
+
+    def wait_for_compaction(self) -> None:
+        """Wait until what was begun to be merged is."""
+        self._compacting.wait()
+
+    def take_in(self) -> bool:
+        """Land what was pushed and answer it; return whether judging it waits for a tick."""
+        tickets = self.intake.take()
+        with self._lock:
+            session = self._session
+            if not tickets and (session is None or not session.waits_for_tick):
+                return False
+            if self._land(tickets):
+                return self._session is not None and self._session.waits_for_tick
+        if len(tickets) > 1:  # one that can't be landed must not take the others with it
+            for ticket in tickets:
+                with self._lock:
+                    self._land([ticket], is_last=True)
+        return False
+
+    def _land(self, tickets: Sequence[Ticket], *, is_last: bool = False) -> bool:
+        """Make tickets durable and answer them, or say why not; false: try each by itself."""
+        try:
+            session = self._open()
+            outcomes = session.take_pushed([ticket.body for ticket in tickets])
+        except InputError as error:
+            self._fail(error)
+            if len(tickets) > 1 and not is_last:
+                return False
+            self._refuse(tickets, error)
+        except Exception as error:  # noqa: BLE001 - whoever sent it sends it again
+            self._fail(error)
+            self._refuse(tickets, UnreachableError("what was pushed", found=str(error)))
+        else:
+            self._error = None
+            self._around.metrics.intake.note_commit(outcomes)
+            for ticket, outcome in zip(tickets, outcomes, strict=True):
+                ticket.done(outcome)
+        return True
+
+    def _refuse(self, tickets: Sequence[Ticket], error: RelumeError) -> None:
+        self._around.metrics.intake.note_failed(len(tickets))
+        for ticket in tickets:
+            ticket.fail(error)
 
     def stop(self, stop: threading.Event) -> None:
         """Set `stop` and don't wait for the next tick."""
@@ -57,6 +155,7 @@ class Runner:
         with self._lock, self._around.metrics.step_seconds.time():
             try:
                 self._stepped_at = self._open().step()
+                self._around.metrics.intake.note_senders(*self._open().senders)
             except Exception as error:  # noqa: BLE001 - the next step may get over it
                 self._fail(error)
             else:
@@ -84,6 +183,7 @@ class Runner:
                 raise refusal
             self._snapshot_at = self._around.clock.now()
         if taken.events:
+            self._is_due = True
             self._wake.set()
         return taken.attempts
 
@@ -92,6 +192,11 @@ class Runner:
         with self._lock:
             return self._open().books.view(record)
 
+    @property
+    def snapshot_at(self) -> int | None:
+        """When the last snapshot was taken in (UTC microseconds); null for never."""
+        return self._snapshot_at
+
     def readiness(self) -> Mapping[str, PartStatus]:
         """Return how reading and judging, and the word of the scheduler, are."""
         now, tick = self._around.clock.now(), self._around.options.tick_seconds
@@ -99,10 +204,20 @@ class Runner:
         if self._error is not None:
             runner = PartStatus(Health.UNHEALTHY, self._error)
         hint = "no snapshot yet: is `relume control` running?"
-        return {
-            "runner": runner,
-            "scheduler": _freshness(self._snapshot_at, now, STALE_SECONDS, hint),
-        }
+        scheduler = _freshness(self._snapshot_at, now, STALE_SECONDS, hint)
+        if self.slurm_error is not None and scheduler.status is not Health.HEALTHY:
+            scheduler = PartStatus(Health.UNKNOWN, self.slurm_error)
+        session = self._session
+        if session is not None and session.is_told_by_push:
+            scheduler = PartStatus(Health.HEALTHY)
+        parts = {"runner": runner, "scheduler": scheduler}
+        if session is not None and session.stopped:
+            names = ", ".join(session.stopped[:MAX_NAMED])
+            words = f"{counted(len(session.stopped), 'sender')} stopped to push: {names}"
+            parts["ingest"] = PartStatus(Health.UNKNOWN, words)
+        elif session is not None and session.senders[0]:
+            parts["ingest"] = PartStatus(Health.HEALTHY)
+        return parts
 
     def close(self) -> None:
         """Let go of the lake and of every file."""
@@ -113,6 +228,8 @@ class Runner:
 
     def _open(self) -> Session:
         if self._session is None:
+            # Without a ledger there is no session: ask before the lake is read for nothing.
+            self._around.ledger.ping()
             self._session = Session(self._around)
         return self._session
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 import signal
 import socket
 import threading
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
@@ -16,39 +13,51 @@ from prometheus_client import CollectorRegistry
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError, UnreachableError
-from relume.serve.api import Role, Tokens, create_app, read_tokens
-from relume.serve.configured import analyzer_of
+from relume.serve.alerts.service import Alerts, targets_of
+from relume.serve.api import create_app
+from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
-from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
+from relume.serve.ledger import open_configured
+from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
+from relume.serve.live.polling import Ask, SlurmPolling
 from relume.serve.live.runner import Runner
 from relume.serve.live.surroundings import Surroundings
+from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
 
 log = logging.getLogger(__name__)
-LAKE, LEDGER, TOKEN_FILE = "lake", LEDGER_FILE, "control.token"
+GRACE_SECONDS = 3
+"""How long requests may go on when the service is told to end."""
+BACKLOG = 4096
+"""Connections that wait to be taken; the kernel's own limit may be lower."""
+LAKE = "lake"
 
 
-def run_service(settings: Settings) -> None:
+def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
+
+    `ask_slurm` asks Slurm while no controller tells what runs; null leaves it to controllers.
 
     Raises
     ------
     ConfigError
         For settings that don't fit together, and for a data folder that can't be used.
     UnreachableError
-        When the address is taken, or the ledger locked.
+        When the address is taken, or the ledger can't be reached.
     """
     serve = settings.serve
     _require(serve)
+    require_entrance(serve)
     folder = Path(serve.folder)
     _make(folder)
-    tokens = _tokens(serve, folder)
+    access = access_of(serve, folder)
+    targets = targets_of(settings.alerts)
     allow_many_files()
     registry, clock = CollectorRegistry(), SystemClock()
-    with _listen(serve.listen) as listener, Ledger.open(sqlite_url(folder / LEDGER)) as ledger:
+    with _listen(serve.listen) as listener, open_configured(serve) as ledger:
         runner = Runner(
             Surroundings(
                 lake=folder / LAKE,
@@ -62,19 +71,43 @@ def run_service(settings: Settings) -> None:
         app = create_app(
             ledger,
             clock=clock,
-            tokens=tokens,
+            access=access,
             readiness=runner.readiness,
             on_scheduler=runner.on_scheduler,
             attempts_view=runner.view,
             registry=registry,
+            door=runner.intake,
+            naming=names_of(settings),
+            pages=Dashboard(
+                ledger=ledger,
+                clock=clock,
+                readiness=runner.readiness,
+                lake=folder / LAKE,
+                zone=settings.cluster.timezone,
+            ).join,
         )
+        alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
         server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                backlog=BACKLOG,
+                # Streams of events have no end of their own.
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                ssl_certfile=serve.tls_cert_file or None,
+                ssl_keyfile=serve.tls_key_file or None,
+            )
         )
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
+        alerts.start()
+        polling = None if ask_slurm is None else SlurmPolling(ask_slurm, runner, clock)
+        if polling is not None:
+            polling.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server has handlers of its own while it runs; it raises the signal again after
             # that, and what is below must still be done.
@@ -83,8 +116,11 @@ def run_service(settings: Settings) -> None:
         try:
             server.run(sockets=[listener])
         finally:
+            if polling is not None:
+                polling.stop()
             runner.stop(stop)
             thread.join()
+            alerts.stop()
             runner.close()
 
 
@@ -100,12 +136,7 @@ def _warm_up() -> None:
 
 def _require(serve: ServeSettings) -> None:
     if not serve.log_roots:
-        raise ConfigError(
-            "serve.log_roots",
-            found="none",
-            expected="the folders below which jobs write their output",
-            hint="name them, for example --log-root /home --log-root /scratch",
-        )
+        log.info("serve.log_roots names no folder: of jobs' logs only what is pushed is read")
     for root in serve.log_roots:
         if not Path(root).is_dir():
             log.warning("serve.log_roots %s is no folder (yet): no log below it can be read", root)
@@ -116,28 +147,6 @@ def _require(serve: ServeSettings) -> None:
                 found=f"no {NODE} in it",
                 expected=f"a path such as /var/log/hosts/{NODE}/kern.log",
             )
-    if not _is_loopback(serve.listen) and not serve.control_token_file:
-        raise ConfigError(
-            f"serve.listen {serve.listen!r}",
-            found="an address that others reach, and no serve.control_token_file",
-            expected="a token file of your own, or 127.0.0.1",
-            hint="make a token with: openssl rand -hex 32",
-        )
-
-
-def _tokens(serve: ServeSettings, folder: Path) -> Tokens:
-    """Read the control tokens; without a file of the site's make one, once."""
-    if serve.control_token_file:
-        return read_tokens({Role.CONTROL: Path(serve.control_token_file)})
-    path = folder / TOKEN_FILE
-    if not path.exists():
-        new = path.with_name(f"{TOKEN_FILE}.new")
-        new.unlink(missing_ok=True)
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32) + "\n")
-        new.rename(path)
-        log.info("made a control token: relume control --token-file %s", path)
-    return read_tokens({Role.CONTROL: path})
 
 
 def _make(folder: Path) -> None:
@@ -160,6 +169,7 @@ def _listen(address: str) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, int(port)))
+        listener.listen(BACKLOG)  # who asks while we start waits, and isn't refused
     except (OSError, OverflowError) as error:
         listener.close()
         raise UnreachableError(
@@ -169,11 +179,3 @@ def _listen(address: str) -> socket.socket:
             hint="is `relume serve` running already?",
         ) from error
     return listener
-
-
-def _is_loopback(address: str) -> bool:
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

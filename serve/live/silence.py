@@ -15,11 +15,12 @@ from relume.models.policy.rules import CONFIRMED_HANG_RULE, SUSPECTED_HANG_RULE
 from relume.reasons import Reason, ReasonCode
 from relume.serve.live.measured import Measured
 from relume.serve.progress import Progress
-from relume.verdict import Domain, Kind, Retry, Verdict
+from relume.verdict import Domain, Kind, Measurement, Retry, Verdict
 
 NO_PROGRESS, NO_FIRST_STEP = "no_progress", "no_first_step"
 """Causes: a job that stands still, and one that never got going."""
 NO_CAPTURE = "stacks of the silent ranks: the job's comment names no capture"
+SILENCE_SECONDS = "silence_seconds"
 _HANG_CONFIDENCE, _SUSPICION_CONFIDENCE = 0.9, 0.3
 _LOOKED_AT = 4096
 """Bytes at the end of a block in which a line is looked for that shows life."""
@@ -140,6 +141,7 @@ class Silence:
             rule=CONFIRMED_HANG_RULE,
             confidence=_HANG_CONFIDENCE,
             reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=found.reason)),
+            measured=_measured(found),
         )
 
     def suspicion(self, verdict: Verdict) -> Verdict | None:
@@ -153,7 +155,14 @@ class Silence:
             rule=SUSPECTED_HANG_RULE,
             confidence=_SUSPICION_CONFIDENCE,
             reasons=(*verdict.reasons, Reason(ReasonCode.SILENCE, detail=found.reason)),
+            measured=_measured(found),
         )
+
+
+def _measured(found: HangDetection) -> Measurement:
+    return Measurement(
+        SILENCE_SECONDS, found.gap_seconds, found.threshold_seconds, found.since, found.setting
+    )
 
 
 def _shows_life(block: Block) -> bool:

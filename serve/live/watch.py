@@ -30,7 +30,7 @@ from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.course import Course
 from relume.serve.live.history import RunKey
 from relume.serve.live.jobfacts import JobFacts
-from relume.serve.live.measured import Measured
+from relume.serve.live.measured import Measured, NodeConditions
 from relume.serve.live.mind import DECIDED, Around, Mind
 from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
@@ -114,7 +114,7 @@ class AttemptWatch:
             self.progress,
             known.straggler,
             suspicions=known.suspects_stragglers,
-            conditions=lambda since, now: self._measured.conditions(self.nodes, since, now),
+            conditions=NodeConditions(self.course, self._measured),
         )
         self._mind = Mind(
             self.course,

@@ -44,23 +44,35 @@ class Columns:
 
 
 class _Table:
-    """Places and worths of digits, a row for each form, filled up with digits of no worth."""
+    """Places and worths of digits, a column for each form, filled up with digits of no worth.
+
+    Lines are read one place at a time: all first digits, then all second ones. What is added up
+    lies side by side then, and no table of lines by digits is made.
+    """
 
     def __init__(self, rows: Sequence[Sequence[Digit]]) -> None:
         width = max(map(len, rows), default=0)
         filled = [[*row, *[Digit(0, 0)] * (width - len(row))] for row in rows]
         both = np.array(filled, np.int64).reshape(len(rows), width, 2)
-        self._places, self._worths = both[:, :, 0].copy(), both[:, :, 1].copy()
+        self._places, self._worths = both[:, :, 0].T.copy(), both[:, :, 1].T.copy()
 
     def codes(self, codes: Codes, starts: Integers, forms: Integers) -> Codes:
-        """Return the digits of each line, as they are written; zero bytes where there is none."""
-        digits: Codes = codes[starts[:, None] + _rows(self._places, forms)]
-        return digits * (_rows(self._worths, forms) > 0)
+        """Return the digits of each line as a column, as they are written; zero for none."""
+        found: Codes = np.empty((len(self._places), len(starts)), np.uint8)
+        places, worths = _picked(self._places, forms), _picked(self._worths, forms)
+        for digits, place, worth in zip(found, places, worths, strict=True):
+            np.multiply(codes[starts + place], worth > 0, out=digits)
+        return found
 
     def add_up(self, codes: Codes, starts: Integers, forms: Integers) -> Integers:
         """Return what the digits of each line add up to."""
-        digits = codes[starts[:, None] + _rows(self._places, forms)].astype(np.int64) - _ZERO
-        total: Integers = (digits * _rows(self._worths, forms)).sum(axis=1)
+        total: Integers = np.zeros(len(starts), np.int64)
+        places, worths = _picked(self._places, forms), _picked(self._worths, forms)
+        for place, worth in zip(places, worths, strict=True):
+            digits = codes[starts + place].astype(np.int64)
+            digits *= worth
+            total += digits
+        total -= _ZERO * worths.sum(axis=0)
         return total
 
 
@@ -94,7 +106,7 @@ class _Floats:
         is_text = ~self._is_exact[forms] | (np.abs(power) >= len(_POWERS))
         as_text = np.flatnonzero(is_text & self._is_told[forms])
         if as_text.size:
-            written = self._text.codes(codes, starts[as_text], forms[as_text])
+            written = self._text.codes(codes, starts[as_text], forms[as_text]).T.copy()
             numbers[as_text] = written.view(f"S{written.shape[1]}")[:, 0].astype(np.float64)
         return numbers
 
@@ -121,6 +133,12 @@ def _parts(places: Sequence[int], text: bytes) -> _Parts:
         -len(mantissa.partition(b".")[2]),
         -1.0 if text.startswith(b"-") else 1.0,
     )
+
+
+def _picked(table: Integers, forms: Integers) -> Integers:
+    """Return the column of each form; one for all where they are of one form, as most often."""
+    first = forms[0]
+    return table[:, first : first + 1] if (forms == first).all() else table[:, forms]
 
 
 def _rows(table: Integers, forms: Integers) -> Integers:

@@ -173,13 +173,15 @@ class Forms:
         """Return what each line says: lines that agree in their fixed digits say the same."""
         order = np.argsort(forms, kind="stable")  # lines of two forms often take turns
         starts, forms = starts[order], forms[order]
-        rows = columns.fixed.codes(codes, starts, forms)
-        differs = (rows[1:] != rows[:-1]).any(axis=1) | (forms[1:] != forms[:-1])
+        fixed_digits = columns.fixed.codes(codes, starts, forms)
+        differs = forms[1:] != forms[:-1]
+        for digits in fixed_digits:
+            differs |= digits[1:] != digits[:-1]
         heads = np.concatenate(([0], np.flatnonzero(differs) + 1))
         lengths = np.diff(heads, append=len(forms))
         which, new = list[int](), 0
         for head, form in zip(heads.tolist(), forms[heads].tolist(), strict=True):
-            fixed = rows[head, : len(self._forms[form].fixed)].tobytes()
+            fixed = fixed_digits[: len(self._forms[form].fixed), head].tobytes()
             wording = self._known.get((form, fixed))
             if wording is None and new < MAX_NEW:
                 text = codes[starts[head] : starts[head] + len(self._texts[form])].tobytes()

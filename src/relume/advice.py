@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from relume.errors import InputError
-from relume.verdict import Domain, Evidence, Kind
+from relume.verdict import Domain, Evidence, Kind, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ADVICE_NAMESPACE = UUID("977d99d5-837a-4f7b-8780-671d4c600798")
 """Namespace of `advice_id`; made once at random, and never to be changed."""
+MAX_NAME, MAX_WORDS = 200, 10_000
+"""Characters of who answered, and why."""
 
 
 class Operation(StrEnum):
@@ -90,6 +92,40 @@ class Disposition(StrEnum):
     """It won't happen; there is a reason."""
 
 
+class Answer(StrEnum):
+    """What a person says to Advice in mode *approve*."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    """Nobody answered in time, or a newer generation took its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The answer to an Advice in mode *approve*: which, by whom, why (null: not said) and when.
+
+    Raises
+    ------
+    InputError
+        For a name that is empty, too long or not printable, and for too many words.
+    """
+
+    answer: Answer
+    who: str
+    why: str | None
+    at: int
+
+    def __post_init__(self) -> None:
+        if not (0 < len(self.who) <= MAX_NAME and self.who.isprintable()):
+            found, expected = repr(self.who[:MAX_NAME]), f"1 to {MAX_NAME} printable characters"
+            raise _contradiction("who of an answer", found, expected)
+        why = self.why or ""
+        if len(why) > MAX_WORDS or why != why.encode(errors="replace").decode():
+            expected = f"text, at most {MAX_WORDS} characters"
+            raise _contradiction("why of an answer", f"{len(why)} characters", expected)
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Tries of the run that are used up, and those that are left. A null `left` is no limit."""
@@ -152,6 +188,10 @@ class Advice:
         When it is no longer to be carried out.
     supersedes
         Id of the Advice that this one replaces, null if none.
+    measured
+        What a detector measured; null where lines decided, or the scheduler alone.
+    approval
+        The answer in mode *approve*; null while it waits for one, and where it needs none.
 
     Raises
     ------
@@ -181,6 +221,20 @@ class Advice:
     expires_at: int
     supersedes: str | None = None
     reconciliation: Reconciliation = Reconciliation()
+    measured: Measurement | None = None
+    approval: Approval | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person has to answer, and none has. Leaving alone needs no answer."""
+        asks = self.mode is Mode.APPROVE and self.operation is not Operation.OBSERVE
+        return asks and self.settled and self.approval is None
+
+    @property
+    def is_actionable(self) -> bool:
+        """Whether a controller may carry it out, as far as mode and answer go."""
+        approved = self.approval is not None and self.approval.answer is Answer.APPROVED
+        return self.mode is Mode.ACT or (self.mode is Mode.APPROVE and approved)
 
     @property
     def subject(self) -> str:
@@ -205,6 +259,8 @@ class Advice:
             yield "that it was decided before it was created", "decided_at from created_at on"
         if observed is not None and not 1 <= observed <= self.generation:
             yield f"observed_generation {observed}", f"1 to {self.generation}, or null"
+        if self.approval is not None and self.mode is not Mode.APPROVE:
+            yield f"an answer in mode {self.mode}", "one in mode approve only"
 
     def _wrong_decision(self) -> Iterator[tuple[str, str]]:
         names = self.exclude_nodes
@@ -254,7 +310,8 @@ def comparable(advice: Advice) -> dict[str, Any]:
     """Return what must be equal to the bit between a live run and a replay of its events.
 
     Event times are those of the evidence. Left out is what depends on the wall clock
-    (`created_at`, `decided_at`, `expires_at`), on the site's mode, and on the controller.
+    (`created_at`, `decided_at`, `expires_at`), on the site's mode and settings (what the limit was
+    that `measured` was held against), on the people who answer, and on the controller.
     """
     return {
         "attempt": advice.attempt,

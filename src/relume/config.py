@@ -21,7 +21,15 @@ from pydantic import ValidationError
 
 from relume.errors import ConfigError, did_you_mean, first_of, nearest, shown
 from relume.files import special_kind
-from relume.settings import DEFAULTS, FOLDER_SETTINGS, SECTIONS, Settings, to_toml, variable
+from relume.settings import (
+    DEFAULTS,
+    FOLDER_SETTINGS,
+    PASSWORD,
+    SECTIONS,
+    Settings,
+    to_toml,
+    variable,
+)
 
 CONFIG_VARIABLE = "RELUME_CONFIG"
 SEARCHED_FILES = (Path("relume.toml"), Path("/etc/relume/relume.toml"))
@@ -320,10 +328,15 @@ def _validate(given: Mapping[str, _Given], errors: list[ConfigError]) -> Setting
     for name, problem in sorted(
         zip(wrong, problems, strict=True), key=lambda item: places.index(item[0])
     ):
-        found, expected = shown(problem["input"]), _expected(problem["msg"])
+        found, expected = shown(_hidden(problem["input"])), _expected(problem["msg"])
         place = _place(given[name].origin)
         errors.append(ConfigError(f"{place}: {name}", found=found, expected=expected))
     return _validate({name: given[name] for name in given if name not in wrong}, errors)
+
+
+def _hidden(value: object) -> object:
+    """Return a value without the password that it holds, if it is a URL with one."""
+    return PASSWORD.sub(r"\1:***@", value) if isinstance(value, str) else value
 
 
 def _expected(message: str) -> str:

@@ -29,6 +29,8 @@ default, sites raise it to minutes). Job ids come back only after slurmctld was 
 jobs of its last seconds: hardly one of them was requeued already, so that a wide window costs
 nothing, and a narrow one tears slow jobs apart."""
 APS_MODES = frozenset({"requeue", "singleton_dependency"})
+MAX_CLUSTER_NAME = 100
+"""Characters; Slurm takes 40. Attempts are keys of tables whose length a database limits."""
 MAX_RUN_NAME = 200
 """Characters; run names end up in keys, paths and metric labels."""
 # Not that of `relume.clock`: pure parts use this module, and clock reads the time.
@@ -36,7 +38,8 @@ _MICROSECONDS_PER_SECOND = 1_000_000
 
 _JOB_ID = r"(?:0|[1-9][0-9]{0,9})(?:[_+](?:0|[1-9][0-9]{0,9}))?"
 _COUNT = "0|[1-9][0-9]{0,8}"
-_JOB_KEY = rf"(?P<cluster>[^/@\s]+)/(?P<job_id>{_JOB_ID})@(?P<epoch>0|[1-9][0-9]{{0,11}})"
+_CLUSTER = rf"[^/@\s]{{1,{MAX_CLUSTER_NAME}}}"
+_JOB_KEY = rf"(?P<cluster>{_CLUSTER})/(?P<job_id>{_JOB_ID})@(?P<epoch>0|[1-9][0-9]{{0,11}})"
 _IS_JOB_KEY = re.compile(_JOB_KEY)
 _IS_ATTEMPT = re.compile(rf"{_JOB_KEY}\.(?P<restart_count>{_COUNT})")
 _IS_SHORT = re.compile(rf"(?P<job_id>{_JOB_ID})-(?P<restart_count>{_COUNT})")

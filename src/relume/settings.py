@@ -7,6 +7,7 @@ The words under a setting are its documentation: they go into `relume config sch
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
@@ -19,9 +20,21 @@ FOLDER_SETTINGS = frozenset(
         "metrics.names",
         "metrics.token_file",
         "metrics.ca_file",
+        "alerts.token_file",
+        "alerts.slack_url_file",
+        "alerts.heartbeat_url_file",
         "benchmarks.results_folder",
         "controller.folder",
+        "controller.ca_file",
         "serve.folder",
+        "serve.ledger_password_file",
+        "serve.ledger_ca_file",
+        "serve.tls_cert_file",
+        "serve.tls_key_file",
+        "serve.control_token_file",
+        "serve.label_token_file",
+        "serve.read_token_file",
+        "serve.ingest_token_file",
         "serve.log_roots",
         "serve.kernel_logs",
     }
@@ -52,7 +65,19 @@ def _linear_time(pattern: str) -> str:
     return pattern
 
 
+def _without_password(url: str) -> str:
+    if PASSWORD.search(url):
+        raise ValueError(
+            "a URL without a password: write it into a file, and name that as "
+            "serve.ledger_password_file"
+        )
+    return url
+
+
+PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+"""A user and password in a URL; the first group is the user."""
 FolderPath = Annotated[str, Field(min_length=1)]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_linear_time)]
 
 
@@ -65,7 +90,7 @@ class _Section(BaseModel):
 class ClusterSettings(_Section):
     """The cluster that is being watched."""
 
-    name: str = Field(default="local", pattern=r"^[^/@\s]+$")
+    name: str = Field(default="local", pattern=r"^[^/@\s]{1,100}$")
     """Slurm's `ClusterName`, a part of every attempt's identity.
 
     The default suits one machine and logs without a cluster. Job ids are unique only within one
@@ -166,27 +191,94 @@ class ServeSettings(_Section):
     listen: str = Field(default="127.0.0.1:8470", pattern=r"^(\[[0-9a-fA-F:.]+\]|[^\s:]+):\d{1,5}$")
     """Address and port of the HTTP API.
 
-    Loopback by default: whoever reaches it may read. Elsewhere it needs `control_token_file`; put a
-    proxy with TLS in front of it."""
+    Loopback by default: whoever reaches it may read. Elsewhere it needs `control_token_file` and
+    `read_token_file`, and it should have `tls_cert_file` and `tls_key_file`."""
+
+    host_names: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Names by which requests may call a service that listens on loopback.
+
+    Its own addresses and `localhost` always are; name those under which a proxy in front of it is
+    known. Others are refused, since a page from elsewhere whose name is made to point here comes
+    with them."""
+
+    allow_open_reads: bool = False
+    """Whether everybody who reaches an address that isn't loopback may read, without a token.
+
+    False, the default, refuses to start there without `read_token_file`: log lines and the names of
+    users and jobs are in what is read."""
+
+    tls_cert_file: str = ""
+    """The certificate, with its chain, in PEM; then the API speaks https only.
+
+    Empty, the default, speaks http. A renewed certificate is read at the next start."""
+
+    tls_key_file: str = ""
+    """The key of `tls_cert_file`, in PEM.
+
+    Empty by default, as the certificate is; the two come together. It must not be readable by
+    everybody on the machine."""
 
     folder: FolderPath = "/var/lib/relume/serve"
-    """The data folder: the lake, the Advice ledger, and a control token.
+    """The data folder: the lake, the Advice ledger, and tokens.
 
     On a local disk, since SQLite's journal breaks on network filesystems. Losing it loses what was
     seen and decided, but no job."""
 
+    ledger_url: Annotated[
+        str,
+        Field(pattern=r"^$|^sqlite:///.|^(mysql|mariadb)\+pymysql://"),
+        AfterValidator(_without_password),
+    ] = ""
+    """The database of the Advice ledger.
+
+    Empty, the default, is the SQLite file `ledger.db` in the folder, which is all that one service
+    needs. `mysql+pymysql://USER@HOST/DATABASE` is one on MariaDB (from 10.6) or MySQL (from 8.0),
+    which several services may share and a site backs up with the rest. With
+    `?unix_socket=/run/mysqld/mysqld.sock` at its end it is reached on this machine. While it is
+    away nothing is judged, and nothing is lost. A password doesn't belong in it."""
+
+    ledger_password_file: str = ""
+    """A file whose first line is the password of the ledger's database.
+
+    Empty, the default, sends none, which an account that is known by its unix socket needs. It must
+    not be readable by everybody."""
+
+    ledger_ca_file: str = ""
+    """Certificates (PEM) that the certificate of the ledger's server is checked against.
+
+    Empty, the default, checks nothing, which is enough on the same machine only. With it the
+    connection has TLS, or there is none."""
+
     control_token_file: str = ""
-    """A file with the tokens of role *control*, one a line.
+    """A file with the tokens of role *control*, one a line, as they are or hashed.
 
     Empty, the default, uses `control.token` in the folder, and makes it at the first start. The
-    controller needs the same one: `controller.token_file`."""
+    controller needs the same one: `controller.token_file`. `relume config token` makes tokens."""
+
+    label_token_file: str = ""
+    """A file with the tokens of role *label*: they say whether Advice was right, and read.
+
+    Empty, the default: only role *control* may label. With it, people need no token that could stop
+    jobs."""
+
+    read_token_file: str = ""
+    """A file with the tokens of role *read*.
+
+    Empty, the default, lets everybody read who reaches the service; that is the machine itself
+    unless `listen` says otherwise."""
+
+    ingest_token_file: str = ""
+    """A file with the tokens of role *ingest*: they push telemetry, and do nothing else.
+
+    Empty, the default, uses `ingest.token` in the folder, and makes it at the first start."""
 
     log_roots: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Folders below which the output files of jobs are read.
 
     A job chooses the path of its output, so nothing outside is opened, nor a file of another user
-    than the job's. Empty by default: name the shared filesystems that jobs write to; a job that
-    writes elsewhere shows no progress and no failure, and its logs count as unhealthy."""
+    than the job's. Name the shared filesystems that jobs write to; a job that writes elsewhere
+    shows no progress and no failure, and its logs count as unhealthy. Empty, the default: no file
+    of a job is read, only what is pushed."""
 
     kernel_logs: Annotated[tuple[FolderPath, ...], Field(strict=False)] = ()
     """Kernel logs of the nodes, as paths with `{node}` for the node's name.
@@ -195,12 +287,13 @@ class ServeSettings(_Section):
     the nodes of running jobs. None by default; without them no node is excluded for a GPU that only
     the kernel saw fail."""
 
-    mode: Literal["monitor", "act"] = "monitor"
+    mode: Literal["monitor", "approve", "act"] = "monitor"
     """What may come of Advice.
 
     `monitor`, the default: it is written down and nobody carries it out, so that a cluster sees
-    what Relume would do. `act`: a controller in mode act may carry it out, on jobs that opted
-    in."""
+    what Relume would do. `approve`: it waits for a person (`relume advice approve`, the API, the
+    page) until it expires, and a controller in mode act carries out what was approved. `act`: a
+    controller in mode act may carry it out, on jobs that opted in."""
 
     settle_seconds: float = Field(default=10.0, ge=0, le=3600)
     """How long after the first sign of a failure more evidence is waited for, at most.
@@ -208,11 +301,83 @@ class ServeSettings(_Section):
     Nodes are excluded and jobs released only after it, or when the ended job's log was read to its
     end. Raising it delays restarts; lowering it misses what kernel and scheduler say late."""
 
+    poll_slurm: bool = False
+    """Whether the service asks Slurm itself what runs, while no controller tells it.
+
+    For clusters that only want to be watched: `squeue` and `scontrol` must be there, and run every
+    ten seconds; `controller.slurm_conf` counts. As soon as `relume control` sends snapshots, and
+    until a minute after the last one, the service doesn't ask."""
+
+    compact_seconds: float = Field(default=600.0, ge=0, le=86400)
+    """How often small segments of the lake are merged into large ones.
+
+    Each commit, of which there may be twenty a second, is a file a table. Rarely means more small
+    files, which queries and restarts have to open; 0 leaves it to `relume lake compact`. It is done
+    beside everything else, at a low priority."""
+
     tick_seconds: float = Field(default=1.0, ge=0.1, le=10)
     """How often logs are looked at and jobs judged.
 
     The default finds a failure within about a second. Higher asks the filesystem less often, which
     thousands of logs on a slow one may need; each second adds to the time to the first Advice."""
+
+    state_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How often what is known of running jobs is kept on disk, beside when the service stops.
+
+    A restart reads it and judges again only what landed since; without one it judges again all
+    that running jobs wrote, which may take minutes. Lower makes that less after a crash, and costs
+    a process of its own more often. 0 keeps none."""
+
+
+class AlertsSettings(_Section):
+    """Whom `relume serve` tells of incidents. `docs/alerts.md` describes what is sent."""
+
+    alertmanager_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Where Alertmanagers are, such as `"http://127.0.0.1:9093"`; all of a cluster of them.
+
+    None by default, so nobody is called. They also get an alert that always fires while Relume
+    watches: its end means that nobody does."""
+
+    webhook_urls: Annotated[tuple[Url, ...], Field(strict=False)] = ()
+    """Addresses to which each message is posted as JSON.
+
+    None by default. They stand in the configuration as they are: an address that is a secret itself
+    belongs into `slack_url_file`, if it takes that form."""
+
+    slack_url_file: str = ""
+    """A file with the address of an incoming webhook of Slack, not readable by everybody.
+
+    Empty, the default, tells nobody there. Mattermost and others understand the same form. The
+    address is a secret, so it stands in a file of its own and in no message of ours."""
+
+    heartbeat_url_file: str = ""
+    """A file with an address that is asked for each minute, not readable by everybody.
+
+    Only while jobs are watched and the scheduler is heard; who runs it calls somebody when that
+    ends. Empty, the default: none."""
+
+    token_file: str = ""
+    """A file with the bearer token for Alertmanagers and webhooks, not readable by everybody.
+
+    Empty, the default, sends none. All of them get the same one: name none that isn't yours to
+    trust with it."""
+
+    least_level: Literal["info", "warning", "critical"] = "warning"
+    """The lowest level that is told.
+
+    `info`: suspicions too; `warning`, the default: what is wrong, though nothing is to be done;
+    `critical`: only what is to be restarted, stopped, held, or kept from jobs."""
+
+    cooldown_seconds: float = Field(default=300.0, ge=0, le=86400)
+    """How long nothing more is told of an attempt or node after a message about it.
+
+    What matters more, and that it is over, is told at once. Lower repeats what flaps."""
+
+    service_url: str = Field(default="", pattern=r"^(https?://[^\s?#]+)?$")
+    """The service as people reach it, such as `"https://relume.example"`, for links in messages.
+
+    Empty, the default, leaves links out: what `serve.listen` says is seldom what a browser
+    elsewhere can reach."""
 
 
 class HangSettings(_Section):
@@ -425,6 +590,11 @@ class ControllerSettings(_Section):
     without a token nobody may change anything, least of all where the service itself has none. The
     file is read at the start, and it should be readable by the controller's user only."""
 
+    ca_file: str = ""
+    """Certificates (PEM) that the service's own is checked against, where it speaks https.
+
+    Empty, the default, takes the usual ones. There is no setting that checks nothing."""
+
     slurm_conf: str = ""
     """What `SLURM_CONF` is for Slurm's commands; empty leaves it to the environment.
 
@@ -518,6 +688,7 @@ class Settings(_Section):
     rules: RulesSettings = RulesSettings()
     metrics: MetricsSettings = MetricsSettings()
     serve: ServeSettings = ServeSettings()
+    alerts: AlertsSettings = AlertsSettings()
     hang: HangSettings = HangSettings()
     straggler: StragglerSettings = StragglerSettings()
     lake: LakeSettings = LakeSettings()

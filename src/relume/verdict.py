@@ -111,6 +111,29 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a detector measured that made it speak, against what it allows.
+
+    Attributes
+    ----------
+    name
+        `silence_seconds` (without a new step), or `slow_ratio` (how many times as long steps take).
+    value, limit
+        What was measured, and what was allowed at that time.
+    since
+        When it began, UTC microseconds; null is not known.
+    setting
+        The setting that, raised (or for a budget lowered), allows more; null where none does.
+    """
+
+    name: str
+    value: float
+    limit: float
+    since: int | None = None
+    setting: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unrecognised:
     """One line that no rule knows, shown since it is unusual. It proves nothing, blames nobody.
 
@@ -168,7 +191,7 @@ class Verdict:
     which nobody knows why it failed, or whether it did: the most unusual first. One that passes for
     healthy only because its steps advance has those that look like a failure. `reasons` tells how
     the verdict came about, `why` the same in words; `stuck` what collective dumps show, null
-    without them.
+    without them; `measured` what a detector measured, null for what lines say.
     """
 
     attempt: str
@@ -191,6 +214,7 @@ class Verdict:
     raised_in: str | None = None
     unrecognised: tuple[Unrecognised, ...] = ()
     stuck: Stuck | None = None
+    measured: Measurement | None = None
 
     @property
     def why(self) -> tuple[str, ...]:

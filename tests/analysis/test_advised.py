@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from advising import ATTEMPT, make_advice
+from mariadb_server import MariaDB
 from relume.analysis.advised import SCHEMA, of_backtest, of_ledger
 from relume.errors import InputError
 from relume.serve.backtest.results import RESULTS_FILE, AdviceResult, AttemptResult, UnitResult
@@ -22,6 +23,17 @@ def test_the_advice_of_a_ledger(tmp_path: Path) -> None:
     assert list(row) == list(SCHEMA)
     assert (row["attempt"], row["generation"], row["operation"]) == (ATTEMPT, 1, "RESTART")
     assert row["created_at"].year == 2026
+
+
+@pytest.mark.needs_server("mariadb")
+def test_the_advice_of_a_ledger_on_a_server(mariadb_server: MariaDB) -> None:
+    url = mariadb_server.url()
+    assert of_ledger(url, mariadb_server.access).is_empty()  # and no tables are made
+    assert mariadb_server.ask(f"SHOW TABLES FROM {mariadb_server.last_database}") == []
+    with mariadb_server.open(url) as ledger:
+        ledger.put_advice(make_advice())
+    [row] = of_ledger(url, mariadb_server.access).to_dicts()
+    assert row["attempt"] == ATTEMPT
 
 
 def test_the_advice_of_a_backtest(tmp_path: Path) -> None:

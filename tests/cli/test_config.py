@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from pathlib import Path
@@ -120,3 +121,11 @@ def test_show_as_json_with_origins() -> None:
 def test_schema_is_json_schema() -> None:
     document = json.loads(run("schema"))
     assert set(document["properties"]) == set(Settings.model_fields)
+
+
+def test_a_token_comes_with_the_line_that_stands_for_it() -> None:
+    made = json.loads(run("token", "--json"))
+    assert made["hashed"] == f"sha256:{hashlib.sha256(made['token'].encode()).hexdigest()}"
+    words = run("token").split()
+    assert (words[0], words[2], len(words[1])) == ("token", "hashed", 64)
+    assert words[1] != made["token"]

@@ -299,3 +299,18 @@ def test_an_age_of_0_is_told_as_one(lake: Path, age: str) -> None:
     result = run("prune", "--lake", lake, "--keep", age, "--yes")
     assert "an age of 0" in str(result.exception)
     assert len(landed(lake)) == 4
+
+
+def test_compact_merges_what_an_import_landed(lake: Path, tmp_path: Path) -> None:
+    with LakeWriter(lake) as writer:
+        for time in range(3):
+            writer.append([Tick(event_time=time)])
+            writer.commit()
+    before = list(LakeReader(lake).landings())
+    assert "became" in run("compact", "--lake", lake).stdout
+    told = json.loads(run("compact", "--lake", lake, "--json").stdout)
+    assert (told["commits"], told["segments_before"], told["removed"]) == (0, 0, 0)
+    assert len(list(LakeReader(lake).landings())) == len(before)
+    missing = run("compact", "--lake", tmp_path / "none")
+    assert missing.exit_code
+    assert not (tmp_path / "none").exists()

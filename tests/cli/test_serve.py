@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from relume.cli import app
+from relume.controller.service import ServiceClient
+from relume.errors import UnreachableError
 
 RELUME = (sys.executable, "-m", "relume")
 
@@ -24,10 +27,6 @@ def refused(*arguments: str) -> str:
     result = CliRunner().invoke(app, ["serve", *arguments])
     assert result.exception is not None
     return str(result.exception)
-
-
-def test_without_a_log_root_it_says_what_to_name(tmp_path: Path) -> None:
-    assert "--log-root" in refused("--folder", str(tmp_path))
 
 
 def test_a_kernel_log_without_a_node_is_refused(tmp_path: Path) -> None:
@@ -55,9 +54,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def service(folder: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+def service(folder: Path, port: int, *more: str) -> Iterator[subprocess.Popen[str]]:
     address = f"127.0.0.1:{port}"
-    arguments = ("serve", "--folder", folder, "--log-root", folder, "--listen", address)
+    arguments = ["serve", "--folder", str(folder), "--log-root", str(folder)]
+    arguments += ["--listen", address, *more]
     with subprocess.Popen([*RELUME, *arguments], stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -81,7 +81,8 @@ def test_it_makes_its_token_answers_and_ends_when_told_to(tmp_path: Path) -> Non
         said = wait_for_start(process)
         token = tmp_path / "control.token"
         assert str(token) in said
-        assert token.stat().st_mode & 0o777 == 0o600
+        for made in (token, tmp_path / "ingest.token"):
+            assert made.stat().st_mode & 0o777 == 0o600
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             assert client.get("/healthz").json() == {"status": "ok"}
             ready = client.get("/readyz")
@@ -95,6 +96,32 @@ def test_it_makes_its_token_answers_and_ends_when_told_to(tmp_path: Path) -> Non
             assert re.search(r"^relume_tick_timestamp_seconds \d", metrics, re.MULTILINE)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
+
+
+def test_with_a_certificate_it_speaks_https_only(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl not found (apt-get install openssl)")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    port = free_port()
+    flags = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with service(tmp_path, port, *flags) as process:
+        wait_for_start(process)
+        url, token = f"https://127.0.0.1:{port}", (tmp_path / "control.token").read_text().strip()
+        with closing(ServiceClient(url, token, ca_file=str(certificate))) as client:
+            assert client.take_lease("lab", "me", 5) == 1
+        with closing(ServiceClient(url, token)) as distrustful, pytest.raises(UnreachableError):
+            distrustful.take_lease("lab", "me", 5)
+        http = url.replace("https", "http")
+        with closing(ServiceClient(http)) as plain, pytest.raises(UnreachableError):
+            plain.take_lease("lab", "me", 5)
+    key.chmod(0o644)
+    words = refused("--folder", str(tmp_path), "--log-root", "/x", *flags)
+    assert "lets everybody read it" in words
 
 
 def test_a_second_one_says_that_the_address_is_taken(tmp_path: Path) -> None:
@@ -116,3 +143,18 @@ def test_a_second_one_on_the_same_folder_is_refused(tmp_path: Path) -> None:
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode in {2, 3}
         assert "another process that writes to it" in second.stderr
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_slurm_is_asked_where_the_configuration_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    polls: bool,  # noqa: FBT001
+) -> None:
+    asked: list[object] = []
+    place = "relume.serve.live.service.run_service"
+    monkeypatch.setattr(place, lambda _, ask: asked.append(ask))
+    config = tmp_path / "relume.toml"
+    config.write_text(f"[serve]\npoll_slurm = {str(polls).lower()}\n")
+    assert CliRunner().invoke(app, ["serve", "--config", str(config)]).exit_code == 0
+    assert [one is not None for one in asked] == [polls]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ledger_worker
 from advising import ATTEMPT, CREATED, EXPIRES, make_advice, make_attempt
+from mariadb_server import MariaDB
 from relume.advice import Advice, Disposition, Operation, Reconciliation, Scope, advice_id
 from relume.errors import InputError
 from relume.serve.ledger import (
+    Access,
     AdviceConflictError,
     AttemptOutcome,
     FinalDispositionError,
@@ -38,20 +44,51 @@ OTHER = "lab/124@1767323045.0"
 AWAY = "far/123@1767323045.0"
 
 
-@pytest.fixture(scope="module", params=["sqlite"])
-def url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[], str]:
-    """Return a function that names a new database on each call."""
-    assert request.param == "sqlite"
-    return lambda: sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db")
+MARIADB = pytest.param("mariadb", marks=pytest.mark.needs_server("mariadb"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where ledgers of one kind of database are made; `server` is null for files."""
+
+    new: Callable[[], str]
+    server: MariaDB | None = None
+
+    @property
+    def access(self) -> Access:
+        """How they are entered."""
+        return Access() if self.server is None else self.server.access
+
+    def open(self, url: str | None = None) -> Ledger:
+        """Open a ledger, a new one when null."""
+        return Ledger.open(url or self.new(), self.access)
+
+
+@pytest.fixture(scope="module", params=["sqlite", MARIADB])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Return where new ledgers are made."""
+    if request.param == "sqlite":
+        return Place(lambda: sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db"))
+    server: MariaDB = request.getfixturevalue("mariadb_server")
+    return Place(server.url, server)
+
+
+@pytest.fixture(scope="module")
+def shared(place: Place) -> Iterator[Ledger]:
+    """One ledger for the module: a server takes a second to make one."""
+    with place.open() as opened:
+        yield opened
 
 
 @pytest.fixture
-def ledger(url: Callable[[], str]) -> Iterator[Ledger]:
+def ledger(place: Place, shared: Ledger) -> Iterator[Ledger]:
     """An empty ledger."""
-    with Ledger.open(url()) as opened:
-        yield opened
+    if place.server is None:
+        with place.open() as opened:
+            yield opened
+    else:
+        place.server.empty()
+        yield shared
 
 
 @pytest.fixture
@@ -312,9 +349,9 @@ def test_tokens_only_grow_and_no_two_holders_share_one(
 
 
 @pytest.fixture(scope="module")
-def fence(url: Callable[[], str]) -> Iterator[Store]:
+def fence(place: Place) -> Iterator[Store]:
     """A database without leases, before and after each example."""
-    store = Store.open(url())
+    store = Store.open(place.new(), place.access)
     yield store
     store.close()
 
@@ -464,16 +501,16 @@ def test_a_dropped_source_is_new_again(ledger: Ledger) -> None:
 # --- the ledger itself ---
 
 
-def test_everything_is_there_after_opening_again(url: Callable[[], str]) -> None:
-    name = url()
-    with Ledger.open(name) as ledger:
+def test_everything_is_there_after_opening_again(place: Place) -> None:
+    name = place.new()
+    with place.open(name) as ledger:
         ledger.put_advice(make_advice())
         ledger.put_attempt(make_attempt())
         ledger.put_cursor("a", "1")
         ledger.put_milestone(ATTEMPT, Milestone.FINISHED, event_time=1)
         token = ledger.take_lease("lab", "a", 30, NOW).fencing_token
         ledger.reconcile(advice_id(ATTEMPT, 1), CONVERGED, token, NOW)
-    with Ledger.open(name) as ledger:
+    with place.open(name) as ledger:
         ledger.ping()
         assert ledger.get(advice_id(ATTEMPT, 1)) == make_advice(reconciliation=CONVERGED)
         assert ledger.attempts() == [make_attempt()]
@@ -493,15 +530,50 @@ def test_many_threads_write_and_read_at_once(ledger: Ledger) -> None:
     assert len(ledger.active(NOW)) == 40
 
 
-def test_many_may_open_a_new_ledger_at_once(url: Callable[[], str]) -> None:
-    name = url()
+def test_many_may_open_a_new_ledger_at_once(place: Place) -> None:
+    name = place.new()
 
     def work(number: int) -> bool:
-        with Ledger.open(name) as ledger:
+        with place.open(name) as ledger:
             return ledger.put_advice(make_advice(attempt=f"lab/{number}@1767323045.0"))
 
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(work, range(12)))
+
+
+def test_processes_write_at_once_and_nothing_is_lost_or_doubled(place: Place) -> None:
+    url, names = place.new(), ("a", "b", "c")
+    password = str(place.access.password_file or "")
+    started = [
+        subprocess.Popen(
+            [sys.executable, ledger_worker.__file__, url, password, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    told = [json.loads(one.communicate()[0]) for one in started]
+    rounds = ledger_worker.ROUNDS
+    assert sum(new for new, _ in told) == rounds
+    tokens = [token for _, mine in told for token in set(mine)]
+    assert sorted(tokens) == list(range(1, len(tokens) + 1))  # no two had the same one
+    with place.open(url) as ledger:
+        assert len(ledger.active(NOW)) == rounds
+        for number in range(rounds):
+            labels = ledger.standing(ledger_worker.advice_of(number).advice_id).labels
+            assert sorted(one.who for one in labels) == list(names)
+        assert ledger.cursors() | {"shared": "a"} == {
+            "shared": "a",
+            **dict.fromkeys(names, str(rounds - 1)),
+        }
+        verified = ledger.verify()
+        assert verified.broken is None
+        assert verified.rows == rounds * len(names) + len(tokens)
 
 
 def test_other_scopes_are_kept(ledger: Ledger) -> None:

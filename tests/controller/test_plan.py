@@ -23,7 +23,7 @@ from controlling import (
     remember,
     seen,
 )
-from relume.advice import Advice, Mode, Operation, Scope
+from relume.advice import Advice, Answer, Approval, Mode, Operation, Scope
 from relume.controller.facts import Accepted, Action, Outcome
 from relume.controller.marker import Marker, read_marker, with_marker
 from relume.controller.plan import plan
@@ -561,6 +561,35 @@ def test_an_older_state_of_slurm_is_waited_out() -> None:
 )
 def test_other_advice_is_not_for_us(changes: dict[str, Any]) -> None:
     assert planned(make_job(state="FAILED"), advise(**changes), seen()) is None
+
+
+@pytest.mark.parametrize("operation", [Operation.RESTART, Operation.STOP])
+def test_what_a_person_must_approve_is_carried_out_after_that_only(operation: Operation) -> None:
+    def answered(answer: Answer | None) -> Item | None:
+        approval = None if answer is None else Approval(answer, "on call", None, NOW)
+        asked = advise(operation, mode=Mode.APPROVE, approval=approval)
+        return planned(make_job(state="FAILED"), asked, seen())
+
+    for refused in (None, Answer.REJECTED, Answer.EXPIRED):
+        assert answered(refused) is None
+    asked = answered(Answer.APPROVED)
+    expected = planned(make_job(state="FAILED"), advise(operation), seen())
+    assert asked is not None
+    assert expected is not None
+    if isinstance(expected, Step):
+        assert step_of(asked).action is expected.action
+    else:
+        assert words(asked) == words(expected)
+
+
+@pytest.mark.parametrize("answer", [Answer.REJECTED, Answer.EXPIRED])
+def test_a_hold_is_let_go_when_nobody_wants_it(answer: Answer) -> None:
+    now = T1 + SECOND + 900 * SECOND
+    approval = Approval(answer, "on call", None, now)
+    refused = advise(mode=Mode.APPROVE, expires_at=now + 900 * SECOND, approval=approval)
+    what = (seen(), seen(1), HOLD_DEED)
+    (item,) = alone(make_held(admin_comment=MARKED), *what, now=now, advice=(refused,))
+    assert step_of(item).action is Action.RELEASE
 
 
 def test_an_attempt_that_is_no_attempt_is_abandoned() -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from relume.advice import (
     Advice,
+    Answer,
+    Approval,
     Budget,
     Disposition,
     Mode,
@@ -30,6 +32,7 @@ from relume.identity import AttemptId
 from relume.verdict import Domain, Evidence, Kind
 
 ATTEMPT = "lab/123@1767323045.0"
+REJECTED = Approval(Answer.REJECTED, "on call", None, 1)
 NOT_COMPARED = {
     "advice_id",
     "requests",
@@ -41,7 +44,9 @@ NOT_COMPARED = {
     "decided_at",
     "expires_at",
     "supersedes",
+    "measured",
     "reconciliation",
+    "approval",
 }
 
 
@@ -100,6 +105,7 @@ def test_ids_differ_by_attempt_and_generation() -> None:
         {"confidence": 1.0, "rule": None, "cause": None},
         {"reconciliation": Reconciliation(Disposition.CONVERGED, observed_generation=2)},
         {"expires_at": 101, "decided_at": 150},
+        {"mode": Mode.APPROVE, "approval": REJECTED},
     ],
 )
 def test_valid_advice(fields: dict[str, Any]) -> None:
@@ -165,6 +171,7 @@ def test_json_that_contradicts_itself_is_refused() -> None:
         {"mode": Mode.ACT, "budget": Budget(0, None)},
         {"supersedes": None, "requests": (RequestKind.RAS,), "missing_evidence": ("x",)},
         {"reconciliation": Reconciliation(Disposition.CONVERGED)},
+        {"mode": Mode.APPROVE, "approval": REJECTED},
     ],
 )
 def test_a_replay_may_differ_in_what_depends_on_the_site(fields: dict[str, Any]) -> None:
@@ -207,6 +214,33 @@ def test_every_field_is_documented_in_order(page: str) -> None:
     assert rows == [(field.name, "yes" if "None" in str(field.type) else "no") for field in fields]
 
 
-@pytest.mark.parametrize("values", [Operation, RequestKind, Mode, Scope, Disposition, Kind, Domain])
+@pytest.mark.parametrize(
+    "values", [Operation, RequestKind, Mode, Scope, Answer, Disposition, Kind, Domain]
+)
 def test_every_value_is_documented(values: type[StrEnum], page: str) -> None:
     assert f"| {values.__name__} | {', '.join(f'`{value}`' for value in values)} |" in page
+
+
+def test_who_has_to_answer_and_when_it_may_be_carried_out() -> None:
+    waits = advice(mode=Mode.APPROVE)
+    assert (waits.is_waiting, waits.is_actionable) == (True, False)
+    for change in ({"mode": Mode.ACT}, {"mode": Mode.MONITOR}, {"operation": Operation.OBSERVE}):
+        assert not advice(**{"mode": Mode.APPROVE, **change}).is_waiting
+    unsettled = {"settled": False, "generation": 1, "supersedes": None}
+    assert not advice(mode=Mode.APPROVE, **unsettled).is_waiting
+    for answer in Answer:
+        answered = advice(mode=Mode.APPROVE, approval=Approval(answer, "on call", "so", 7))
+        assert not answered.is_waiting
+        assert answered.is_actionable is (answer is Answer.APPROVED)
+    assert advice(mode=Mode.ACT).is_actionable
+    with pytest.raises(InputError, match="mode approve only"):
+        advice(mode=Mode.ACT, approval=REJECTED)
+
+
+@pytest.mark.parametrize(
+    ("who", "why"),
+    [("", None), ("a\x1b", None), ("a" * 201, None), ("a", "x" * 10_001), ("a", "\ud800")],
+)
+def test_an_answer_has_a_name_and_words(who: str, why: str | None) -> None:
+    with pytest.raises(InputError):
+        Approval(Answer.APPROVED, who, why, 0)

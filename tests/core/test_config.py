@@ -284,6 +284,18 @@ def test_a_bad_variable_is_refused_by_its_name(key: str, text: str, message: str
     assert message in refusal
 
 
+@pytest.mark.parametrize("where", ["file", "env", "flag"])
+def test_a_password_in_the_ledgers_url_is_refused_and_not_shown(tmp_path: Path, where: str) -> None:
+    url = "mysql+pymysql://relume:hidden@db/relume"
+    file = tmp_path / "relume.toml"
+    file.write_text(f'[serve]\nledger_url = "{url}"\n' if where == "file" else "")
+    environ = {"RELUME_SERVE__LEDGER_URL": url} if where == "env" else {}
+    flags = {"serve.ledger_url": url} if where == "flag" else {}
+    with pytest.raises(ConfigError, match=r"relume:\*\*\*@db.*serve\.ledger_password_file") as told:
+        load_config(file, environ=environ, flags=flags)
+    assert "hidden" not in str(told.value)
+
+
 def test_variables_of_others_are_left_alone() -> None:
     config = load(
         RELUME_PORT="tcp://10.0.0.1:80", RELUME_CONFIGS="x", OTHER__KEY="1", relume__x="1"

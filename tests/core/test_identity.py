@@ -259,3 +259,9 @@ def test_a_run_is_the_name_or_the_job_itself() -> None:
     assert run_name(read_comment('{"relume": {"run": "a"}}'), KEY) == "a"
     assert run_name(read_comment('{"relume": {}}'), KEY) == "lab/123@1767323045"
     assert run_name(read_comment(None), KEY) == "lab/123@1767323045"
+
+
+def test_a_cluster_whose_name_no_database_could_hold_is_refused() -> None:
+    assert AttemptId.parse(f"{'c' * 100}/1@1.0").job_key.cluster == "c" * 100
+    with pytest.raises(InputError, match="identity"):
+        AttemptId.parse(f"{'c' * 101}/1@1.0")

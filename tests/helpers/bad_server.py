@@ -43,7 +43,7 @@ class Visit(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(behave: Callable[[Visit], None], certificate: Path | None = None) -> Iterator[str]:
-    """Run a server that lets `behave` deal with each GET; yield its URL.
+    """Run a server that lets `behave` deal with each GET and POST; yield its URL.
 
     `visit.over` is set when the test is over: what waits must wait for that.
     """
@@ -53,6 +53,10 @@ def serving(behave: Callable[[Visit], None], certificate: Path | None = None) ->
         over = over_now
 
         def do_GET(self) -> None:
+            behave(self)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
             behave(self)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

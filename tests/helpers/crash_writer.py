@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from pathlib import Path
 
 from advising import make_advice, make_attempt
 from relume.advice import Advice, Disposition, Reconciliation
-from relume.serve.ledger import AttemptRecord, LabelRecord, Ledger
+from relume.serve.ledger import Access, AttemptRecord, LabelRecord, Ledger
 
 STARTED = 1_767_323_045
 REPORT = Reconciliation(Disposition.CONVERGED, "x" * 2000, 1)
@@ -35,10 +36,11 @@ def pair_of(number: int) -> tuple[AttemptRecord, AttemptRecord]:
     return left, make_attempt(attempt=f"lab/2@{STARTED}.0", last_step=number, name="r" * 3000)
 
 
-def write(url: str, first: int) -> None:
+def write(url: str, password_file: str, first: int) -> None:
     """Write with numbers from `first` on, without end."""
     say(f"pid {os.getpid()}")
-    with Ledger.open(url) as ledger:
+    access = Access(Path(password_file) if password_file else None)
+    with Ledger.open(url, access) as ledger:
         token = ledger.take_lease("lab", "writer", 60, 0).fencing_token
         for number in itertools.count(first):
             advice = advice_of(number)
@@ -64,7 +66,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            write(sys.argv[1], int(line))
+            write(sys.argv[1], sys.argv[2], int(line))
         os.waitpid(child, 0)
         say("ended")
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from recording import SECOND, START, TRACEBACK, entry, logged, recorded, steps
+from relume.benchmarks.slurm.processes import wait_until
 from relume.models.templates.history import TemplateHistory
 from relume.serve.backtest.engines.work import Engine
 from relume.serve.backtest.replay import Note
@@ -18,6 +19,8 @@ from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
 
 RUNS = 4
+AHEAD, PATIENCE = 6, 60
+"""Units that a process signs for before another one did, and the seconds it waits for that then."""
 DEADLY, SHOT = "deadly", "shot"
 """Files beside a data set: a run that kills each process, and one that kills the first."""
 
@@ -87,6 +90,36 @@ class Dying(Recording):
         ):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().replay_one(unit, judging, teaches=teaches, note=note)
+
+
+class Signing(Recording):
+    """A recording whose units are signed by the process that replays them, in turns with others."""
+
+    def replay_one(
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
+    ) -> UnitResult:
+        """Replay a unit once no other process is far behind."""
+        folder, _ = self._from
+        wait_until(lambda: _is_turn(folder), what="another worker that signs", seconds=PATIENCE)
+        with (folder / f"{os.getpid()}.signed").open("a", encoding="utf-8") as signed:
+            signed.write(f"{unit}\n")
+        return super().replay_one(unit, judging, teaches=teaches, note=note)
+
+
+def signed(folder: Path) -> list[int]:
+    """Return how many units each process signed for."""
+    return [len(path.read_text().splitlines()) for path in folder.glob("*.signed")]
+
+
+def _is_turn(folder: Path) -> bool:
+    own = folder / f"{os.getpid()}.signed"
+    count = len(own.read_text().splitlines()) if own.exists() else 0
+    return count < AHEAD or sum(signed(folder)) - count > count - AHEAD
 
 
 def _names(path: Path, unit: str) -> bool:

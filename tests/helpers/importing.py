@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile
 from relume.ingest.datasets import Dataset, write_dataset
-from relume.ingest.lake import LakeReader, LineBatch
+from relume.ingest.lake import LakeReader, LineBatch, SampleBatch
 from relume.ingest.lake.batches import logical_lines
 
 START = 1_772_607_605_000_000
@@ -59,6 +59,8 @@ def landed(folder: Path) -> list[object]:
     for landing in LakeReader(folder).landings():
         if isinstance(landing, LineBatch):
             found += _rows(landing)
+        elif isinstance(landing, SampleBatch):
+            found += landing.samples()
         else:
             found.append(landing)
     return found

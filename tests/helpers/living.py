@@ -40,26 +40,27 @@ def aftermath_of(ledger: Ledger) -> list[object]:
 class Live:
     """One cluster `lab`, whose job 7 writes to `out`; sessions may come and go."""
 
-    def __init__(self, path: Path, **options: Any) -> None:
+    def __init__(self, path: Path, *, ledger: Ledger | None = None, **options: Any) -> None:
         self.path = path
         self.out = path / "logs" / "job.out"
         self.out.parent.mkdir(parents=True)
         self.kernel = path / "kernel"
         self.clock = ManualClock(T0)
-        self.ledger = Ledger.open(sqlite_url(path / "ledger.db"))
+        self.ledger = ledger or Ledger.open(sqlite_url(path / "ledger.db"))
         self.options = RunnerOptions(
             log_roots=(str(path / "logs"),),
             kernel_logs=(str(self.kernel / "{node}.log"),),
             watch=WatchSettings(mode=Mode.ACT),
             **options,
         )
+        self.registry = CollectorRegistry()
         self.around = Surroundings(
             lake=path / "lake",
             ledger=self.ledger,
             options=self.options,
             analyzer=analyzer(),
             clock=self.clock,
-            metrics=RunnerMetrics(CollectorRegistry()),
+            metrics=RunnerMetrics(self.registry),
         )
         self.session = Session(self.around)
         self.step = 0

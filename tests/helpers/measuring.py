@@ -6,8 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Sample
+from relume.ingest.lake.samplebatches import NO_TIME, SampleBatch, SampleSeries, series_table
 
 SCRAPE = 15
 WORKING = {"util": 0.97, "watts": 620.0, "nic": 4e9, "cpu": 30.0}
@@ -51,6 +54,21 @@ def measured(
                     "device": device,
                 }
                 yield Sample(**(fields | changes))
+
+
+def batch_of(samples: Sequence[Sample]) -> SampleBatch:
+    """Return samples of one origin as columns."""
+    series = [SampleSeries(s.metric, s.node, s.gpu, s.rank, s.attempt, s.device) for s in samples]
+    times = [NO_TIME if one.event_time is None else one.event_time for one in samples]
+    return SampleBatch(
+        series=series_table(series),
+        row_series=np.arange(len(samples), dtype=np.int32),
+        event_time=np.array(times, np.int64),
+        value=np.array([one.value for one in samples], np.float64),
+        source=samples[0].source,
+        cluster=samples[0].cluster,
+        observed_at=samples[0].observed_at,
+    )
 
 
 _EXPORTED = {

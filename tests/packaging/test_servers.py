@@ -33,6 +33,21 @@ if [ "$1" = install ]; then
 fi
 """
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root installs packages")
+# A fixture that is made once a module looks for the server before any fixture of the test.
+EAGER = """
+import shutil
+import pytest
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> str:
+    found = shutil.which("relume-no-such-server")
+    assert found is not None, "made before the gate"
+    return found
+
+@pytest.mark.needs_server("absent")
+def test_something(server: str) -> None:
+    pass
+"""
 Run = Callable[[str, str], pytest.RunResult]
 
 
@@ -92,6 +107,30 @@ def test_root_on_apt_installs_what_is_missing(run: Run, tools: Path, mode: str) 
     (tools / "apt-get").chmod(0o755)
     run("absent", mode).assert_outcomes(passed=1)
     assert (tools / "installed").read_text() == "install -q -y relume-no-such-package "
+
+
+@pytest.mark.parametrize("mode", ["install", "skip"])
+def test_no_fixture_is_made_before_the_gate(run: Run, pytester: pytest.Pytester, mode: str) -> None:
+    run("present", mode)
+    pytester.makepyfile(test_eager=EAGER)
+    result = pytester.runpytest_inprocess(
+        "-p", "no:randomly", "-p", "no:cacheprovider", "-k", "eager"
+    )
+    result.assert_outcomes(skipped=1, deselected=1)
+
+
+@as_root
+def test_a_fixture_of_a_module_finds_what_the_gate_installed(
+    run: Run, tools: Path, pytester: pytest.Pytester
+) -> None:
+    (tools / "apt-get").write_text(APT.format(bin=tools))
+    (tools / "apt-get").chmod(0o755)
+    run("present", "require")
+    pytester.makepyfile(test_eager=EAGER)
+    result = pytester.runpytest_inprocess(
+        "-p", "no:randomly", "-p", "no:cacheprovider", "-k", "eager"
+    )
+    result.assert_outcomes(passed=1, deselected=1)
 
 
 @as_root

@@ -68,6 +68,14 @@ def test_the_rule_catalogue_is_packed(names: list[str], repository: Path) -> Non
     assert expected <= set(names)
 
 
+def test_the_pages_and_what_they_load_are_packed(names: list[str], repository: Path) -> None:
+    folder = repository / "serve/page"
+    files = (one for one in folder.rglob("*.*") if one.parent.name != "__pycache__")
+    expected = {f"relume/serve/page/{one.relative_to(folder).as_posix()}" for one in files}
+    assert {Path(one).suffix for one in expected} >= {".html", ".js", ".css", ".svg", ".LICENSE"}
+    assert expected <= set(names)
+
+
 def test_types_and_licence_are_packed(names: list[str]) -> None:
     assert "relume/py.typed" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

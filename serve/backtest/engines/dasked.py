@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -105,21 +105,25 @@ class Dask:
 
 @dataclass(slots=True)
 class _Sent:
-    """Packed work at a cluster, under a name of its own."""
+    """Packed work at a cluster.
+
+    Dask makes groups of tasks by the words that their keys begin with. Those of a large group which
+    all need the same few others go to whoever is free; those of one group with what they need go to
+    who holds that, and one worker would get all.
+    """
 
     client: Client
     blob: bytes
-    _name: str = field(default_factory=lambda: f"relume-{uuid4().hex}")
 
     def run(self, pieces: Iterable[Piece], window: int) -> Iterator[Played | GivenUp]:
         """Yield what came of pieces, of which `window` are on their way."""
         # As a task, not as data that is scattered: a worker that is lost loses nothing.
-        work = self.client.submit(_same, self.blob, key=f"{self._name}-work", pure=False)
+        work = self.client.submit(_same, self.blob, key=_key("work"), pure=False)
         left, running = iter(pieces), library().as_completed(loop=self.client.loop)
         sent: dict[str, tuple[Future[Played], Piece]] = {}
         while True:
             for piece in islice(left, window - len(sent)):
-                key = f"{self._name}-piece-{uuid4().hex}"
+                key = _key("piece")
                 future = self.client.submit(replay_packed, work, piece, key=key, pure=False)
                 sent[key] = future, piece
                 running.add(future)
@@ -150,13 +154,17 @@ class _Sent:
                 expected="the same Relume as here, with the extra `dask`",
                 hint="start workers from the same environment",
             ) from error
-        except distributed.FutureCancelledError as error:
+        except distributed.client.FutureCancelledError as error:
             raise UnreachableError(
                 "the Dask scheduler",
                 found=f"that it went away ({error})",
                 hint="call the backtest again with the same --out: it goes on from there",
             ) from error
         return found
+
+
+def _key(group: str) -> str:
+    return f"relume-{group}-{uuid4().hex}"
 
 
 def _same(blob: Any) -> Any:  # noqa: ANN401 - bytes, which go through Dask

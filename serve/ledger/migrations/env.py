@@ -5,15 +5,18 @@ from __future__ import annotations
 from alembic import context
 
 from relume.serve.ledger.tables import METADATA
+from relume.serve.ledger.types import SERVER
 
 
 def run() -> None:
-    """Run the migrations inside the transaction of the caller."""
+    """Run the migrations on the connection of the caller."""
+    connection = context.config.attributes["connection"]
     context.configure(
-        connection=context.config.attributes["connection"],
+        connection=connection,
         target_metadata=METADATA,
         # SQLite can change tables in a transaction; a crash leaves all of a migration or nothing.
-        transactional_ddl=True,
+        # A server can't: see `relume.serve.ledger.resuming`.
+        transactional_ddl=connection.dialect.name != SERVER,
         render_as_batch=True,
     )
     with context.begin_transaction():

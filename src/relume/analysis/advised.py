@@ -10,9 +10,14 @@ from typing import Any
 
 import msgspec
 import polars as pl
+from sqlalchemy import select
 
 from relume.errors import InputError
 from relume.serve.backtest.results import RESULTS_FILE, read_units
+from relume.serve.ledger import Access
+from relume.serve.ledger.copying import counts
+from relume.serve.ledger.store import Store
+from relume.serve.ledger.tables import ADVICE
 
 SCHEMA = pl.Schema(
     {
@@ -32,16 +37,30 @@ SCHEMA = pl.Schema(
 )
 
 
-def of_ledger(path: Path | str) -> pl.DataFrame:
-    """Return all Advice of a ledger (an SQLite file), one row a generation, by time.
+_DOCUMENTS = select(ADVICE.c.document)
+
+
+def of_ledger(path: Path | str, access: Access | None = None) -> pl.DataFrame:
+    """Return all Advice of a ledger, one row a generation, by time.
 
     It is opened for reading only; the service may go on writing.
+
+    Parameters
+    ----------
+    path
+        A SQLite file, or the URL of a database on a server (``serve.ledger_url``).
+    access
+        How a server is entered; null for no password and no TLS.
 
     Raises
     ------
     InputError
         When it is no ledger.
+    UnreachableError
+        When a server doesn't answer.
     """
+    if "://" in str(path):
+        return _frame(_of_server(str(path), access))
     path = Path(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
@@ -53,6 +72,14 @@ def of_ledger(path: Path | str) -> pl.DataFrame:
             found=str(error),
             expected="the SQLite file of a service (`ledger.db` in `serve.folder`)",
         ) from error
+
+
+def _of_server(url: str, access: Access | None) -> list[Any]:
+    with closing(Store.connect(url, access)) as store:
+        if not counts(store).get("advice"):
+            return []
+        documents = store.read(lambda connection: connection.execute(_DOCUMENTS).scalars().all())
+    return [msgspec.json.decode(one) for one in documents]
 
 
 def of_backtest(folder: Path | str) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from relume.cli import (
     control,
     demo,
     diagnose,
+    doctor,
     explain,
     lake,
     ledger,
@@ -57,6 +58,7 @@ app.add_typer(advice.app, name="advice")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(report.app, name="report")
 app.add_typer(config.app, name="config")
+app.command("doctor")(doctor.doctor)
 app.add_typer(bench.app, name="bench")
 
 

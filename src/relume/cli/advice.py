@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relume.cli.options import ConfigOption, JsonOption, named_path
+from relume.cli import answer
+from relume.cli.options import ConfigOption, JsonOption, named
 from relume.cli.output import print_json, say
 from relume.printing import printable
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from relume.serve.trackrecord import TrackRecord
 
 app = typer.Typer(
-    help="What a service advised: list, show, label.",
+    help="What a service advised: list, show, label, approve, reject.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -27,12 +28,12 @@ AdviceArgument = Annotated[
     str, typer.Argument(metavar="ADVICE", help="Its id, or how it begins.", show_default=False)
 ]
 LedgerOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--ledger",
-        parser=named_path,
-        metavar="FILE",
-        help="The ledger; that of the configured data folder without it.",
+        parser=named,
+        metavar="FILE|URL",
+        help="The ledger, a file or a database; the configured one without it.",
         show_default=False,
     ),
 ]
@@ -149,8 +150,12 @@ def label(
     say(f"{one.advice_id} is labelled {'right' if right else 'wrong'} by {who}")
 
 
-def open_ledger(file: Path | None, config: Path | None) -> Ledger:
-    """Open the ledger that is named, else that of the configured data folder; it must be there.
+app.command("approve")(answer.approve)
+app.command("reject")(answer.reject)
+
+
+def open_ledger(name: str | None, config: Path | None) -> Ledger:
+    """Open the ledger that is named, else the configured one; a file must be there.
 
     Raises
     ------
@@ -158,18 +163,40 @@ def open_ledger(file: Path | None, config: Path | None) -> Ledger:
         When there is none.
     """
     from relume.config import load_config
-    from relume.errors import InputError
-    from relume.serve.ledger import LEDGER_FILE, Ledger, sqlite_url
+    from relume.serve.ledger import Ledger, access_of, url_of
 
-    path = file or Path(load_config(config).settings.serve.folder) / LEDGER_FILE
-    if not path.is_file():
+    serve = load_config(config).settings.serve
+    url = url_of(serve) if name is None else ledger_url(name)
+    require_ledger(url)
+    return Ledger.open(url, access_of(serve))
+
+
+def ledger_url(name: str) -> str:
+    """Return the URL of a ledger that is named by one, or by its file."""
+    from relume.serve.ledger import sqlite_url
+
+    return name if "://" in name or name.startswith("sqlite:") else sqlite_url(Path(name))
+
+
+def require_ledger(url: str) -> None:
+    """Refuse a file that isn't there.
+
+    Raises
+    ------
+    InputError
+        When it is not.
+    """
+    from relume.errors import InputError
+    from relume.serve.ledger import file_of
+
+    path = file_of(url)
+    if path is not None and not path.is_file():
         raise InputError(
             f"ledger {path}",
             found="no such file",
             expected="the ledger of a service",
             hint="name it with --ledger, or the data folder as serve.folder in the configuration",
         )
-    return Ledger.open(sqlite_url(path))
 
 
 def _named(ledger: Ledger, name: str) -> Advice:
@@ -240,6 +267,13 @@ def _lines(
     ]
     rows += [("evidence", f"{e.file}:{e.line + 1}  {e.text.strip()[:300]}") for e in one.evidence]
     rows += [("missing", words) for words in one.missing_evidence]
+    if one.is_waiting:
+        rows.append(("approval", f"waits until {to_iso(one.expires_at)}"))
+    if one.approval is not None:
+        said = one.approval
+        rows.append(
+            ("approval", ", ".join(filter(None, (f"{said.answer} by {said.who}", said.why))))
+        )
     report = one.reconciliation
     rows.append(("carried out", " ".join(filter(None, (report.disposition, report.reason)))))
     if incident is not None:

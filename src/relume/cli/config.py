@@ -78,3 +78,21 @@ def schema() -> None:
 
     # A document of another standard: it carries `$schema`, not our `schema_version`.
     typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@app.command("token")
+def token(*, as_json: JsonOption = False) -> None:
+    """Make a token for the service, and the line that stands for it in the service's token file.
+
+    The line tells nobody the token: put it into `serve.read_token_file` or another of these, and
+    give the token to whoever is to use it. Exit code 0.
+    """
+    import secrets
+
+    from relume.serve.api.tokens import hashed
+
+    made = secrets.token_hex(32)
+    if as_json:
+        print_json({"token": made, "hashed": hashed(made)})
+    else:
+        typer.echo(f"token   {made}\nhashed  {hashed(made)}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from relume.config import Config
     from relume.controller.doors import Doors, Stop
+    from relume.controller.service import ServiceClient
     from relume.settings import ControllerSettings
 
 app = typer.Typer(help="Carry Advice out on a Slurm cluster.", invoke_without_command=True)
@@ -182,14 +183,20 @@ def doors(settings: ControllerSettings) -> Iterator[Doors]:
     from relume.controller.actuator import SlurmActuator
     from relume.controller.doors import Doors
     from relume.controller.reader import SlurmReader
-    from relume.controller.service import ServiceClient
 
     conf = _slurm_conf(settings)
-    client = ServiceClient(settings.service, _token(settings))
+    client = client_of(settings)
     try:
         yield Doors(SlurmReader(slurm_conf=conf), SlurmActuator(slurm_conf=conf), client)
     finally:
         client.close()
+
+
+def client_of(settings: ControllerSettings) -> ServiceClient:
+    """Return what speaks with the service, as configured."""
+    from relume.controller.service import ServiceClient
+
+    return ServiceClient(settings.service, _token(settings), ca_file=settings.ca_file)
 
 
 def log_to_stderr() -> None:

@@ -21,17 +21,9 @@ def load_names_of(settings: Settings) -> NameTable:
     ConfigError
         For a file that can't be read or used.
     """
-    from relume.errors import ConfigError
-    from relume.features.metrics.names import load_names
+    from relume.serve.configured import names_of
 
-    texts = []
-    for name in settings.metrics.names:
-        try:
-            texts.append((name, Path(name).read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            found = getattr(error, "strerror", None) or "bytes that are no UTF-8"
-            raise ConfigError(f"{name}: names of metrics", found=found, expected="TOML") from error
-    return load_names(texts)
+    return names_of(settings)
 
 
 def asked_prometheus(

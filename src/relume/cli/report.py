@@ -9,6 +9,7 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import print_json, say
+from relume.cli.rightness import false_positives, scoreboard
 from relume.cli.scan import judging_progress
 from relume.printing import printable
 
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from relume.serve.unknownfailures import UnknownFailures
 
 app = typer.Typer(
-    help="Reports over a lake: goodput, unknown failures, faulty nodes.",
+    help="Reports over a lake or a ledger: goodput, unknown failures, faulty nodes, scoreboard.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+app.command("scoreboard")(scoreboard)
+app.command("false-positives")(false_positives)
 
 LakeOption = Annotated[
     Path,

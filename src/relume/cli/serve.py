@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relume.cli.options import ConfigOption, named_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from relume.settings import Settings
+    from relume.slurm.job import SlurmSnapshot
 
 
 def serve(
@@ -49,19 +55,48 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            parser=named_path,
+            metavar="FILE",
+            help="Certificate with its chain: speak https only.",
+            show_default=False,
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-key",
+            parser=named_path,
+            metavar="FILE",
+            help="The key of the certificate.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_open_reads: Annotated[
+        bool,
+        typer.Option(
+            "--allow-open-reads",
+            help="Let everybody read who reaches an address that isn't loopback.",
+        ),
+    ] = False,
     mode: Annotated[
         str | None,
         typer.Option(
-            "--mode", help="monitor: only write down; act: may be carried out.", show_default=False
+            "--mode",
+            help="monitor: only write down; approve: ask a person; act: may be carried out.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
     """Watch the jobs that `relume control` reports, and write Advice about those that fail or hang.
 
     It reads the jobs' output files and the nodes' kernel logs, keeps all of it in its data folder,
-    and answers under /v1 (docs/api.md). It never talks to Slurm. It runs until it is told to end
-    (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the configuration is wrong; 3: the data
-    folder or the address can't be used.
+    and answers under /v1 (docs/api.md). It asks Slurm itself only where serve.poll_slurm says so.
+    It runs until it is told to end (SIGTERM, Ctrl-C). Exit code 0: it was told to; 2: the
+    configuration is wrong; 3: the data folder or the address can't be used.
     """
     import logging
 
@@ -73,9 +108,22 @@ def serve(
         "serve.folder": None if folder is None else str(folder.absolute()),
         "serve.log_roots": [str(root.absolute()) for root in log_root or ()] or None,
         "serve.kernel_logs": [str(path.absolute()) for path in kernel_log or ()] or None,
+        "serve.tls_cert_file": None if tls_cert is None else str(tls_cert.absolute()),
+        "serve.tls_key_file": None if tls_key is None else str(tls_key.absolute()),
+        "serve.allow_open_reads": allow_open_reads or None,
         "serve.mode": mode,
     }
     loaded = load_config(config, flags=flags)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    run_service(loaded.settings)
+    run_service(loaded.settings, _asking(loaded.settings))
+
+
+def _asking(settings: Settings) -> Callable[[], SlurmSnapshot] | None:
+    """What asks Slurm, where the configuration wants the service to; null where it doesn't."""
+    from relume.controller.reader import SlurmReader
+
+    if not settings.serve.poll_slurm:
+        return None
+    conf = settings.controller.slurm_conf
+    return SlurmReader(slurm_conf=Path(conf) if conf else None).snapshot

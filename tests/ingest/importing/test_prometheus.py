@@ -61,12 +61,12 @@ def test_an_import_goes_on_where_the_server_went_away(tmp_path: Path, dies_at: i
         server.dies_at = dies_at
         with pytest.raises(UnreachableError):
             run(url, tmp_path)
-        landed = sum(1 for _ in LakeReader(tmp_path).landings())
+        landed = sum(1 for _ in LakeReader(tmp_path).events())
         assert landed == (STEPS if dies_at >= ANSWERS else 0)
         server.dies_at = 10**9
         for _ in range(2):
             run(url, tmp_path)
-    found = [one for one in LakeReader(tmp_path).landings() if isinstance(one, Sample)]
+    found = [one for one in LakeReader(tmp_path).events() if isinstance(one, Sample)]
     counts = Counter((one.metric, one.event_time) for one in found)
     assert set(counts.values()) == {1}
     assert len(counts) == len(NAMES) * STEPS

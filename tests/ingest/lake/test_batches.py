@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from relume.clock import from_iso
@@ -10,7 +12,7 @@ from relume.ingest.lake import LandedBlock, LineBatch, Parsers, batches
 from relume.ingest.lake.batches import logical_lines
 
 
-def batch(raw: bytes, read: str | None, **origin: str) -> LineBatch:
+def batch(raw: bytes, read: str | None, **origin: Any) -> LineBatch:
     block = Block(raw, "node7.log", 0, raw_offset=0, line_offset=0)
     observed_at = None if read is None else from_iso(read)
     return LineBatch(block=block, observed_at=observed_at, **origin)
@@ -76,3 +78,9 @@ def test_a_landed_block_knows_its_rows() -> None:
 )
 def test_logical_lines(data: bytes, lines: list[tuple[int, bytes]]) -> None:
     assert list(logical_lines(data)) == lines
+
+
+def test_lines_whose_times_are_told_apart_have_those_and_the_node_of_their_log() -> None:
+    told = batch(b"a\nb\n", None, event_times=(7, None), node="gpu-1")
+    found = [(line.text, line.event_time, line.node) for line in Parsers().lines(told)]
+    assert found == [("a", 7, "gpu-1"), ("b", None, "gpu-1")]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from relume.events import (
     CollectiveDump,
-    Event,
     LogLine,
     NodeEvent,
     Sample,
@@ -166,6 +165,6 @@ def test_it_is_the_whole_lake_less_what_is_others(
     named: set[str],
 ) -> None:
     reader = land(tmp_path_factory.mktemp("lake"), *commits)
-    everything: list[Event | LineBatch] = [one for commit in commits for one in commit]
+    everything: list[Landing] = [one for commit in commits for one in commit]
     expected = [shown(one) for one in everything if is_about(one, attempts, named)]
     assert about(reader, attempts, named) == expected

@@ -12,7 +12,13 @@ from serving import Service
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """An empty ledger."""
+    with Ledger.open(sqlite_url(tmp_path / "ledger.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(ledger: Ledger) -> Service:
     """A service that has just started on an empty ledger."""
-    with Ledger.open(sqlite_url(tmp_path / "ledger.db")) as ledger:
-        yield Service(ledger)
+    return Service(ledger)

@@ -9,7 +9,10 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from relume.errors import InputError, UnreachableError
+from relume.ingest.push.bodies import BodyTooLargeError
 from relume.serve import ledger as ledger_package
+from relume.serve.alerts.metrics import AlertMetrics
+from relume.serve.intake.queue import BusyError
 from relume.serve.ledger.errors import AdviceConflictError, ConflictError
 from relume.serve.ledger.tables import METADATA
 from relume.serve.live.metrics import RunnerMetrics
@@ -18,7 +21,7 @@ from serving import Service
 
 def test_every_route_is_described_and_no_other(repository: Path, service: Service) -> None:
     page = (repository / "docs/api.md").read_text()
-    named = set(re.findall(r"\b(GET|PUT|POST) (/[\w/{}]+)", page))
+    named = set(re.findall(r"\b(GET|PUT|POST|DELETE) (/[\w/{}-]+)", page))
     paths = service.open.get("/openapi.json").json()["paths"]
     assert named == {(method.upper(), path) for path in paths for method in paths[path]}
 
@@ -28,7 +31,7 @@ def test_every_problem_is_described_and_no_other(repository: Path) -> None:
     named = set(re.findall(r"^\| `(\w+)` \| \d{3} \|", page, re.MULTILINE))
     every = [getattr(ledger_package, name) for name in ledger_package.__all__ if "Error" in name]
     inside = {ConflictError, AdviceConflictError}  # a base, and one that no route can raise
-    answered = {InputError, UnreachableError, *every} - inside
+    answered = {InputError, UnreachableError, BusyError, BodyTooLargeError, *every} - inside
     assert named == {error.error_type for error in answered}
 
 
@@ -37,6 +40,7 @@ def test_every_metric_is_described_and_no_other(repository: Path, service: Servi
     named = set(re.findall(r"^\| `(relume_\w+)` \|", page, re.MULTILINE))
     runner = CollectorRegistry()
     RunnerMetrics(runner)
+    AlertMetrics(runner)
     text = service.open.get("/metrics").text + generate_latest(runner).decode()
     printed = re.findall(r"^# HELP (\w+)", text, re.MULTILINE)
     assert named == {name for name in printed if not name.endswith("_created")}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from relume.serve.api.gate import MAX_BODY_BYTES
+from relume.serve.api.access import MAX_BODY_BYTES
 from serving import TOKEN, Service
 
 Message = MutableMapping[str, Any]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from relume.errors import ConfigError
-from relume.serve.api.tokens import Role, Tokens, read_tokens
+from relume.serve.api.tokens import Role, Tokens, hashed, read_tokens
 
 OLD = "0123456789abcdef"
 NEW = "fedcba9876543210"
-CONTROL = frozenset({Role.CONTROL})
+CONTROL = frozenset({Role.CONTROL, Role.LABEL, Role.READ})
 
 
 def token_file(folder: Path, text: str, mode: int = 0o600) -> Path:
@@ -28,6 +28,13 @@ def test_every_token_of_a_file_has_its_role(tmp_path: Path, mode: int) -> None:
     assert tokens.roles(OLD) == tokens.roles(NEW) == CONTROL
     for wrong in ("", "# until May", OLD[:-1], f"{OLD} ", OLD.upper(), "é", "\udcff"):
         assert tokens.roles(wrong) == frozenset()
+
+
+def test_a_file_may_hold_what_stands_for_a_token(tmp_path: Path) -> None:
+    file = token_file(tmp_path, f"{hashed(OLD)}\n{NEW}\n")
+    tokens = read_tokens({Role.CONTROL: file})
+    assert tokens.roles(OLD) == tokens.roles(NEW) == CONTROL
+    assert tokens.roles(hashed(OLD)) == frozenset()
 
 
 def test_without_tokens_nobody_has_a_role() -> None:

@@ -200,7 +200,7 @@ def test_ticks_come_after_what_landed_by_then() -> None:
     for one in ticked([(time, replace(event, event_time=time)) for time in times], judge, "lab"):
         judge.take(one)
         assert one.event_time is not None  # type: ignore[union-attr]
-        seen.append(one.event_time)  # type: ignore[union-attr]
+        seen.append(one.event_time)  # type: ignore[union-attr, arg-type]
         if len(seen) == 6:
             break
     # Nothing can change for a while: the next ones are as late as they may be.

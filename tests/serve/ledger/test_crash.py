@@ -10,19 +10,21 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
 import pytest
+from sqlalchemy import make_url
 
 import crash_writer
 from crash_writer import REPORT, advice_of, label_of, pair_of
+from mariadb_server import MariaDB
 from relume.advice import Reconciliation
 from relume.serve.ledger import Ledger, sqlite_url
 
-KILLS = 20
+KILLS, SERVER_KILLS = 20, 8
 ROWS = "SELECT count(*) FROM advice"
 TOGETHER = [
     (ROWS, "SELECT count(*) FROM incident_advice"),
@@ -74,7 +76,14 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def writers(file: Path) -> Iterator[Writers]:
     """What starts and kills the writers of `file`."""
-    command = [sys.executable, crash_writer.__file__, sqlite_url(file)]
+    with started(sqlite_url(file)) as found:
+        yield found
+
+
+@contextmanager
+def started(url: str, password_file: str = "") -> Iterator[Writers]:
+    """Start what starts and kills the writers of a ledger."""
+    command = [sys.executable, crash_writer.__file__, url, password_file]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -112,27 +121,45 @@ def check_pairs(ledger: Ledger, last: dict[str, int]) -> None:
     assert last["cursors"] <= int(positions["left"]) <= last["attempts"]
 
 
-def test_a_killed_writer_loses_nothing_and_leaves_nothing_by_halves(
-    file: Path, writers: Writers
-) -> None:
+def kill_and_check(writers: Writers, reopen: Callable[[], Ledger], kills: int) -> int:
+    """Kill writers and look at what they left; return how much Advice was acknowledged."""
     draw = random.Random(20260302)
-    with Ledger.open(sqlite_url(file)) as ledger:
+    with reopen() as ledger:
         ledger.put_attempts(pair_of(0))
         ledger.put_cursors({"left": "0", "right": "0"})
     last = dict.fromkeys(("advice", "attempts", "cursors", "report", "label"), 0)
     rows = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         first = last["advice"] + 2  # the next one may have been written, unsaid
         last |= writers.kill_one(first, draw)
         rows += last["advice"] + 1 - first
-        with Ledger.open(sqlite_url(file)) as ledger:
+        with reopen() as ledger:
             check_advice(ledger, first, last)
             check_pairs(ledger, last)
             check_aftermath(ledger, first, last)
             assert ledger.verify().broken is None
+    return rows
+
+
+def test_a_killed_writer_loses_nothing_and_leaves_nothing_by_halves(
+    file: Path, writers: Writers
+) -> None:
+    rows = kill_and_check(writers, lambda: Ledger.open(sqlite_url(file)), KILLS)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         (found,) = connection.execute(ROWS).fetchone()
         for told, audited in TOGETHER:
             assert connection.execute(told).fetchone() == connection.execute(audited).fetchone()
     assert rows <= found <= rows + KILLS
+
+
+@pytest.mark.needs_server("mariadb")
+def test_on_a_server_it_is_the_same(mariadb_server: MariaDB) -> None:
+    url = mariadb_server.url()
+    with started(url, str(mariadb_server.password_file)) as writers:
+        rows = kill_and_check(writers, lambda: mariadb_server.open(url), SERVER_KILLS)
+    name = make_url(url).database
+    ((found,),) = mariadb_server.ask(ROWS, name)
+    for told, audited in TOGETHER:
+        assert mariadb_server.ask(told, name) == mariadb_server.ask(audited, name)
+    assert rows <= found <= rows + SERVER_KILLS

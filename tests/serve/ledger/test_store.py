@@ -15,7 +15,7 @@ from advising import make_advice
 from relume import filesystems
 from relume.errors import ConfigError, UnreachableError
 from relume.serve.ledger import Ledger, sqlite_url
-from relume.serve.ledger import store as store_module
+from relume.serve.ledger import sqlite as store_module
 from relume.serve.ledger.store import Store
 from relume.serve.ledger.tables import CURSORS
 
@@ -59,7 +59,12 @@ def test_every_connection_is_durable_and_checked(
         "sqlite:///:memory:",
         "sqlite:///file:x?mode=ro&uri=true",
         "sqlite:////tmp/x.db?mode=ro",
-        "mysql+pymysql://me@host/relume",
+        "mysql://me@host/relume",
+        "mysql+pymysql://host/relume",
+        "mysql+pymysql://me@host",
+        "mysql+pymysql://me@/relume",
+        "mysql+pymysql://me@host/relume?ssl_verify_cert=false",
+        "sqlite+aiosqlite:////tmp/x.db",
         "/var/lib/relume/ledger.db",
         "",
     ],
@@ -67,6 +72,14 @@ def test_every_connection_is_durable_and_checked(
 def test_anything_but_the_file_of_a_sqlite_database_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="sqlite:/// and the path of a file"):
         Store.open(url)
+
+
+def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
+    with pytest.raises(
+        ConfigError, match=r"found a password in it; .*ledger_password_file"
+    ) as told:
+        Store.open("mysql+pymysql://me:hidden@host/relume")
+    assert "hidden" not in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["a b.db", "100%41.db", "what?.db", "#1;x.db", "ü.db"])

@@ -78,6 +78,20 @@ def test_an_alarm_about_a_hang_labels_itself(
     assert (found, words in reason) == (label, True), reason
 
 
+def test_a_false_alarm_tells_how_long_the_silence_was_in_the_end(tmp_path: Path) -> None:
+    cluster = Cluster(mode=Mode.MONITOR)
+    goes_on(silent_job(cluster), 900)
+    with told(cluster, tmp_path) as ledger:
+        [outcome] = ledger.outcomes()
+        advice = ledger.get(outcome.advice_id)
+    assert advice is not None
+    assert advice.measured is not None
+    assert advice.measured.since is not None
+    assert outcome.silent_seconds == (at(900) - advice.measured.since) / 1e6
+    assert advice.measured.value < outcome.silent_seconds
+    assert advice.measured.setting == "hang.false_alarms_per_job_day"
+
+
 def test_what_was_acted_on_and_crashes_have_no_outcome(tmp_path: Path) -> None:
     cluster = Cluster(mode=Mode.ACT)
     silent_job(cluster).end(1000)

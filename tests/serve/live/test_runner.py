@@ -9,6 +9,7 @@ import pytest
 
 from living import Live
 from relume.errors import InputError, UnreachableError
+from relume.ingest.lake import LakeReader
 from relume.serve.live.runner import Runner
 from relume.slurm.job import SlurmJob, SlurmSnapshot
 from relume.verdict import Health
@@ -83,3 +84,48 @@ def test_it_ends_when_told_to_and_keeps_what_was_read(runner: Runner, live: Live
     runner.stop(stop)
     thread.join(timeout=30)
     assert not thread.is_alive()
+
+
+def test_small_segments_are_merged_beside_it(
+    runner: Runner, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relume.serve.live.runner.MIN_COMMITS", 2)
+    runner.compact()  # nothing to merge yet
+    for step in range(3):
+        live.write(f"iter {step}: loss 3.9, time 1000.00ms")
+        live.clock.advance(10)
+        runner.on_scheduler(snapshot(live, live.job()))
+        runner.step()
+    before = len(list(LakeReader(live.path / "lake").landings()))
+    runner.compact()
+    runner.wait_for_compaction()
+    commits = list(LakeReader(live.path / "lake").commits())
+    assert [commit.first for commit in commits] == [1]
+    assert len(list(LakeReader(live.path / "lake").landings())) == before
+    assert metric(live, "relume_lake_compactions_total", result="done") == 1
+    runner.close()
+    runner.step()
+    assert health(runner)["runner"] is Health.HEALTHY
+
+
+def test_a_compaction_that_fails_is_counted_and_the_rest_goes_on(
+    runner: Runner, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relume.serve.live.runner.MIN_COMMITS", 1)
+    for error in (InputError("a damaged part"), ValueError("a defect")):
+
+        def broken(*_: object, error: Exception = error) -> None:
+            raise error
+
+        runner.on_scheduler(snapshot(live, live.job()))
+        live.clock.advance(10)
+        runner.step()
+        monkeypatch.setattr("relume.serve.live.compacting.compact", broken)
+        runner.compact()
+        runner.wait_for_compaction()
+    assert metric(live, "relume_lake_compactions_total", result="failed") == 2
+    assert health(runner)["runner"] is Health.HEALTHY
+
+
+def metric(live: Live, name: str, **labels: str) -> float | None:
+    return live.registry.get_sample_value(name, labels)

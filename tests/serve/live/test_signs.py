@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from living import analyzer
-from measuring import WAITING, WORKING, measured
+from measuring import WAITING, WORKING, batch_of, measured
 from relume.advice import Advice, comparable
 from relume.events import Sample, SchedulerEvent, Tick
 from relume.ingest.blocks import blocks_of_lines
@@ -148,3 +149,19 @@ def test_a_replay_of_what_landed_hears_the_same(tmp_path: Path) -> None:
         again = Judge(analyzer()).take_all(LakeReader(tmp_path / name).landings())
         assert [comparable(one) for one in again] == live
         assert live
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_samples_in_columns_are_heard_as_they_are_one_by_one(size: int) -> None:
+    one_by_one = story(scraped(WAITING))
+    landings: list[Landing] = []
+    for kind, run in groupby(one_by_one, key=type):
+        found = list(run)
+        samples = [one for one in found if isinstance(one, Sample)]
+        if kind is Sample:
+            landings += [batch_of(samples[at : at + size]) for at in range(0, len(samples), size)]
+        else:
+            landings += found
+    assert [comparable(one) for one in judged(landings)] == [
+        comparable(one) for one in judged(one_by_one)
+    ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from relume.serve.ledger.types import DOCUMENT, NAME
+
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
@@ -15,10 +17,10 @@ def upgrade() -> None:
     """Make the table."""
     op.create_table(
         "gaps",
-        sa.Column("attempt", sa.String(255), nullable=False),
+        sa.Column("attempt", NAME, nullable=False),
         sa.Column("family", sa.String(32), nullable=False),
         sa.Column("known_at", sa.BigInteger, nullable=False),
-        sa.Column("document", sa.Text, nullable=False),
+        sa.Column("document", DOCUMENT, nullable=False),
         sa.PrimaryKeyConstraint("attempt", name="pk_gaps"),
     )
     op.create_index("ix_gaps_family_known_at", "gaps", ["family", "known_at"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from relume.serve.ledger.types import DOCUMENT, NAME
+
 revision = "0003"
 down_revision = "0002"
 branch_labels = None
@@ -15,7 +17,7 @@ def upgrade() -> None:
     """Make the table."""
     op.create_table(
         "fleets",
-        sa.Column("cluster", sa.String(255), nullable=False),
-        sa.Column("document", sa.Text, nullable=False),
+        sa.Column("cluster", NAME, nullable=False),
+        sa.Column("document", DOCUMENT, nullable=False),
         sa.PrimaryKeyConstraint("cluster", name="pk_fleets"),
     )

@@ -8,18 +8,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import engines
-from engines import RUNS, Dying, copied, judged, make_runs, replayed, units
+from engines import RUNS, Dying, Signing, copied, judged, make_runs, replayed, signed, units
 from relume.errors import InputError, UnreachableError
 from relume.serve.backtest.engines import dasked
 from relume.serve.backtest.engines.dasked import dask_at
 from relume.serve.backtest.engines.slurm import SlurmWorkers
-from relume.serve.backtest.engines.work import HERE
+from relume.serve.backtest.engines.work import HERE, Work
 from relume.serve.backtest.results import RESULTS_FILE, Results
 from relume.serve.backtest.run import Recording
 
@@ -29,27 +30,34 @@ LOOPBACK = "127.0.0.1"
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a scheduler with one worker, which is started anew when it dies."""
-    folder = tmp_path_factory.mktemp("dask")
+    with cluster(tmp_path_factory.mktemp("dask"), 1) as address:
+        yield address
+
+
+@contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[str]:
+    """Yield the address of a scheduler that moves no task once a worker has it."""
     file = folder / "scheduler.json"
     environment = os.environ | {
         "PYTHONPATH": str(Path(engines.__file__).parent),  # for `Dying`
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+        "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
     }
     common = ("--host", LOOPBACK, "--scheduler-file", str(file), "--no-dashboard")
     programs = (
         ("dask_scheduler", "--port", "0", "--dashboard-address", f"{LOOPBACK}:0"),
-        ("dask_worker", "--nthreads", "1", "--local-directory", str(folder)),
+        *[("dask_worker", "--nthreads", "1", "--local-directory", str(folder))] * workers,
     )
     with ExitStack() as stack:
-        for name, *options in programs:
+        for number, (name, *options) in enumerate(programs):
             command = [sys.executable, "-m", f"distributed.cli.{name}", *common, *options]
-            log = stack.enter_context((folder / f"{name}.log").open("wb"))
+            log = stack.enter_context((folder / f"{name}-{number}.log").open("wb"))
             process = stack.enter_context(
                 subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             )
             stack.callback(process.terminate)
             while not file.exists():
-                assert process.poll() is None, (folder / f"{name}.log").read_text()
+                assert process.poll() is None, (folder / f"{name}-{number}.log").read_text()
         address: str = json.loads(file.read_text())["address"]
         yield address
 
@@ -71,6 +79,26 @@ def test_a_cluster_gives_what_one_process_gives(scheduler: str, tmp_path: Path) 
         assert told[-1] == (RUNS, RUNS)
     lines = expected.splitlines(keepends=True)
     assert (tmp_path / "out" / RESULTS_FILE).read_bytes() == b"".join(lines[:1] + lines[2:])
+
+
+def test_two_workers_share_the_pieces(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    recording = Signing(make_runs(tmp_path / "data"))
+    pieces = [(planned.name,) for planned in recording.plans()] * 6
+    work = Work(recording, judged(), recording.about(judged()))
+    with cluster(tmp_path, 2) as address, dask_at(address) as engine:
+        engine.client.wait_for_workers(2, timeout=120)
+        played = list(engine.run(work, pieces))
+    assert sorted(one.piece for one in played) == sorted(pieces)
+    assert len(signed(tmp_path / "data")) == 2
+
+
+def test_what_a_worker_refuses_is_said_here(scheduler: str, tmp_path: Path) -> None:
+    recording = Recording(make_runs(tmp_path))
+    about = structs.replace(recording.about(judged()), version="0.0")
+    work, (piece, *_) = Work(recording, judged(), about), recording.plans()
+    with dask_at(scheduler) as engine, pytest.raises(InputError, match="other version there"):
+        list(engine.run(work, [(piece.name,)]))
 
 
 def test_a_scheduler_that_isn_t_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

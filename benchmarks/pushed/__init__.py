@@ -1,0 +1,1 @@
+"""Telemetry pushed over HTTP, as agents do: stories of attempts, at any speed."""

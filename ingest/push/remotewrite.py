@@ -1,0 +1,260 @@
+"""Prometheus' remote-write 1.0: samples in columns, under Relume's names.
+
+The protocol is https://prometheus.io/docs/specs/prw/remote_write_spec.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from relume.errors import InputError
+from relume.ingest.lake.samplebatches import SampleBatch
+from relume.ingest.metrics.answers import MAX_TIME
+from relume.ingest.metrics.raw import NAME, NamedSeries, Naming
+from relume.ingest.push import wire
+from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, SeriesBook
+from relume.ingest.push.sums import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from relume.ingest.skips import SkipCounts
+
+MAX_SAMPLES: Final = 1_000_000
+"""Samples of one body, and series of one; Prometheus sends some thousands."""
+MAX_SERIES: Final = 8_000_000
+"""Series that are remembered (100 bytes each); one more and all are read anew."""
+MAX_LABELS: Final = 128
+MAX_LABEL_BYTES: Final = 64 << 10
+"""Of one series."""
+_AT_ONCE = 256
+"""Series whose labels are read together."""
+_MILLISECOND = 1_000
+_STALE = 0x7FF0_0000_0000_0002
+_QUIET = 1 << 51
+_DCGM = "DCGM_"
+_BLANKS = (2.0**47, 2.0**47 + 3, 2.0**63 - 1024)
+"""DCGM's numbers for *no value*: from the first to the second, and from the third on
+(`relume.ingest.metrics.raw`)."""
+_Columns = tuple["NDArray[np.int32]", "NDArray[np.int64]", "NDArray[np.float64]"]
+
+
+class RemoteWrite:
+    """Decodes the bodies of one receiver; remembers the series of earlier ones. Not thread-safe.
+
+    Parameters
+    ----------
+    naming
+        What series are to Relume: `relume.features.metrics.names`.
+    source, cluster
+        Of every sample.
+    max_series
+        Series that are remembered.
+    seed
+        Two numbers that the hashes of labels begin with; such that nobody can guess when null.
+    """
+
+    def __init__(
+        self,
+        naming: Naming,
+        *,
+        source: str = "remote_write",
+        cluster: str = "local",
+        max_series: int = MAX_SERIES,
+        seed: tuple[int, int] | None = None,
+    ) -> None:
+        self._naming, self._source, self._cluster = naming, source, cluster
+        self._max_series = max_series
+        drawn = (secrets.randbits(63), secrets.randbits(63))
+        self._seed = np.array(drawn if seed is None else seed, np.int64)
+        self._book, self._sums = SeriesBook(), Sums()
+        self._sizes = (1, 1)
+
+    @property
+    def known(self) -> int:
+        """Series that are remembered."""
+        return len(self._book)
+
+    def decode(
+        self, data: bytes, skipped: SkipCounts, *, observed_at: int | None = None
+    ) -> SampleBatch:
+        """Return the samples of a WriteRequest in order of time, unpacked already.
+
+        Parameters
+        ----------
+        data
+            The message.
+        skipped
+            Where what gives no sample is counted.
+        observed_at
+            Of every sample.
+
+        Raises
+        ------
+        InputError
+            When it is none, or has too many series, samples or labels. Nothing of it counts then.
+        """
+        body = wire.view(data)
+        series, samples = self._read(body)
+        rows = self._rows(data, body, series)
+        skipped.add("metric_histogram", int((series[4] > 0).sum()))
+        skipped.add("metric_unknown", int((self._book.of("kind", rows) == UNKNOWN).sum()))
+        found = self._in_order(*self._values(rows, samples, skipped))
+        return self._batch(*found, observed_at)
+
+    def _read(self, body: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Take a body apart into columns as large as those of the last one, then as is needed."""
+        series, samples = wire.empty(self._sizes[0], 5), wire.empty(self._sizes[1], 3)
+        outer, inner = wire.read_series(body, self._seed, series, samples)
+        _require_read(outer)
+        if max(outer, inner) > MAX_SAMPLES:
+            raise InputError(
+                "body",
+                found=f"{outer:,} series with {inner:,} samples",
+                expected=f"at most {MAX_SAMPLES:,} of each",
+                hint="lower queue_config.max_samples_per_send",
+            )
+        is_short = outer > self._sizes[0] or inner > self._sizes[1]
+        self._sizes = max(outer, 1), max(inner, 1)
+        if is_short:
+            return self._read(body)
+        return series[:, :outer], samples[:, :inner]
+
+    def _rows(
+        self, data: bytes, body: NDArray[np.uint8], series: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        """Return the numbers of the series, those of new ones too."""
+        keys = series[2:4]
+        rows = self._book.table.find(keys)
+        new = np.flatnonzero(rows < 0)
+        if not len(new):
+            return rows
+        if len(self._book) + 2 * len(new) > self._max_series:
+            self._book, self._sums = SeriesBook(), Sums()
+            rows = self._book.table.find(keys)
+            new = np.flatnonzero(rows < 0)
+        firsts = np.unique(keys[:, new], axis=1, return_index=True)[1]
+        new = new[np.sort(firsts)]  # a body may have a series twice
+        found = [self._named(one) for one in _labels(data, body, series[0, new], series[1, new])]
+        self._book.table.put(np.ascontiguousarray(keys[:, new]), self._book.add(found))
+        return self._book.table.find(keys)
+
+    def _named(self, labels: dict[str, str]) -> tuple[NamedSeries | None, int]:
+        name = labels.pop(NAME, "")
+        named = self._naming.named(name, labels) if self._naming.knows(name) else None
+        return named, DCGM if name.startswith(_DCGM) else PLAIN
+
+    def _values(
+        self, rows: NDArray[np.int32], samples: NDArray[np.int64], skipped: SkipCounts
+    ) -> _Columns:
+        """Return series, times and values of what is something, sums added up."""
+        of = rows[samples[0]]
+        kinds = self._book.of("kind", of)
+        is_known = kinds != UNKNOWN
+        is_stale = (samples[1] & ~_QUIET) == _STALE
+        limit = MAX_TIME // _MILLISECOND
+        is_timed = (samples[2] >= -limit) & (samples[2] <= limit)
+        skipped.add("metric_stale", int((is_known & is_stale).sum()))
+        skipped.add("metric_value", int((is_known & ~is_stale & ~is_timed).sum()))
+        kept = np.flatnonzero(is_known & ~is_stale & is_timed)
+        of, kinds, times = of[kept], kinds[kept], samples[2][kept] * _MILLISECOND
+        values = samples[1][kept].view(np.float64)
+        low, high, above = _BLANKS
+        is_blank = ((values >= low) & (values <= high)) | (values >= above)
+        values = np.where((kinds == DCGM) & is_blank, np.nan, values) * self._book.scales(of)
+        return self._summed(of, times, values, kinds == PART)
+
+    def _summed(
+        self,
+        of: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
+        is_part: NDArray[np.bool_],
+    ) -> _Columns:
+        if not is_part.any():
+            return of, times, values
+        parts = of[is_part]
+        sums = self._book.of("sum", parts)
+        told, at, made = self._sums.take(parts, sums, times[is_part], values[is_part])
+        series = np.array(self._book.sum_series, np.int32)[told]
+        whole = ~is_part
+        return (
+            np.concatenate([of[whole], series]),
+            np.concatenate([times[whole], at]),
+            np.concatenate([values[whole], made]),
+        )
+
+    def _in_order(
+        self, of: NDArray[np.int32], times: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> _Columns:
+        if (times[1:] >= times[:-1]).all():
+            return of, times, values
+        order = np.argsort(times, kind="stable")
+        return of[order], times[order], values[order]
+
+    def _batch(
+        self,
+        of: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
+        observed_at: int | None,
+    ) -> SampleBatch:
+        series, row_series = np.unique(of, return_inverse=True)
+        return SampleBatch(
+            series=self._book.batch(series),
+            row_series=row_series.astype(np.int32),
+            event_time=times,
+            value=values,
+            source=self._source,
+            cluster=self._cluster,
+            observed_at=observed_at,
+        )
+
+
+def _labels(
+    data: bytes, body: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> Iterator[dict[str, str]]:
+    """Yield the labels of each series; of those that come twice the last counts."""
+    found = np.empty((min(len(starts), _AT_ONCE), MAX_LABELS, 4), np.int64)
+    for first in range(0, len(starts), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        counts = wire.read_all_pairs(body, starts[some], stops[some], found)
+        spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
+        for (start, stop), count, places in zip(spans, counts.tolist(), found, strict=False):
+            _require_read(count)
+            if count > MAX_LABELS:
+                raise _no_request(f"a series with {count} labels")
+            yield _texts(data[start:stop], (places[:count] - start).tolist())
+
+
+def _texts(data: bytes, places: list[list[int]]) -> dict[str, str]:
+    """Return pairs of texts from where they stand in the message of a series, in that order."""
+    end = max(places[-1]) if places else 0
+    if end > MAX_LABEL_BYTES:
+        raise _no_request(f"a series with more than {MAX_LABEL_BYTES:,} bytes of labels")
+    data = data[:end]
+    if data.isascii():  # then one text is cut, not each piece decoded
+        text = data.decode()
+        return {text[a:b]: text[c:d] for a, b, c, d in places}
+    try:
+        return {data[a:b].decode(): data[c:d].decode() for a, b, c, d in places}
+    except UnicodeDecodeError as error:
+        raise _no_request(f"a label that is no UTF-8: {error.reason}") from error
+
+
+def _require_read(result: int) -> None:
+    if result < 0:
+        raise _no_request(wire.WRONG[result])
+
+
+def _no_request(found: str) -> InputError:
+    return InputError(
+        "body",
+        found=found,
+        expected="a WriteRequest of Prometheus' remote-write 1.0",
+        hint="remote-write 2.0 isn't read: leave protobuf_message at its default",
+    )

@@ -1,0 +1,55 @@
+"""What `/openapi.json` says of every route beside its types: who may, and what it may refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from relume.serve.api.access import Rule, rule_of
+from relume.serve.api.problems import documented
+from relume.serve.api.tokens import Role
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+_ALWAYS = (414, 421, 431)
+_WITH_ROLE = (401, 403)
+_METHODS = frozenset({"get", "put", "post", "delete", "patch"})
+
+
+def describe(app: FastAPI) -> None:
+    """Add to the OpenAPI document of `app` what the gate does in front of its routes.
+
+    It follows `relume.serve.api.access.RULES`, so a route that is added later is described, too.
+    """
+    make = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        known = app.openapi_schema is not None
+        document = make()
+        if not known:
+            _add(document)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign] # FastAPI's own way to extend it
+
+
+def _add(document: dict[str, Any]) -> None:
+    schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
+    for role in Role:
+        words = f"A token that allows {role}."
+        schemes[role.value] = {"type": "http", "scheme": "bearer", "description": words}
+    for path, operations in document.get("paths", {}).items():
+        for method in _METHODS & operations.keys():
+            _describe(operations[method], rule_of(method.upper(), path))
+
+
+def _describe(operation: dict[str, Any], rule: Rule) -> None:
+    statuses = [*_ALWAYS, *(() if rule.role is None else _WITH_ROLE)]
+    if "requestBody" in operation:
+        statuses += [400, 413]
+    for status, response in documented(*statuses).items():
+        operation["responses"].setdefault(str(status), response)
+    if rule.role is not None:
+        # Reading may be open, on the machine itself: then nothing is needed, too.
+        anybody: list[dict[str, list[str]]] = [{}] if rule.role is Role.READ else []
+        operation["security"] = [*anybody, {rule.role.value: []}]

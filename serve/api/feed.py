@@ -1,0 +1,107 @@
+"""What became known of Advice, told to everybody who listens: one reading of the ledger for all.
+
+Whoever listens has a queue of its own and no thread. The ledger rings after each of its commits;
+what other processes write to the same ledger is looked for once a second while anybody listens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from relume.advice import Advice
+from relume.errors import RelumeError
+from relume.serve.ledger import Ledger, NewsRecord
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 1.0
+MAX_WAITING = 2000
+"""News that a listener may be behind; a slower one is dropped, and may come again."""
+Told = tuple[NewsRecord, Advice]
+
+
+@dataclass(eq=False, slots=True)
+class Listener:
+    """One who listens. `next` gives what comes; `is_dropped` tells that it was too slow."""
+
+    _waiting: asyncio.Queue[Told] = field(default_factory=lambda: asyncio.Queue(MAX_WAITING))
+    is_dropped: bool = False
+
+    async def next(self, seconds: float) -> Told | None:
+        """Return the next news, null when none came for so long."""
+        try:
+            return await asyncio.wait_for(self._waiting.get(), seconds)
+        except TimeoutError:
+            return None
+
+    def tell(self, told: Told) -> None:
+        """Hand news over."""
+        try:
+            self._waiting.put_nowait(told)
+        except asyncio.QueueFull:
+            self.is_dropped = True
+
+
+class NewsFeed:
+    """Reads what became known and tells it; works while anybody listens. For one event loop."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._listeners: set[Listener] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._seen = 0
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Listener]:
+        """Listen to what becomes known from now on."""
+        listener = Listener()
+        async with self._starting:  # two that come first at once begin at one place
+            if self._task is None or self._task.done():
+                self._seen = await asyncio.to_thread(self._ledger.last_news)
+                self._task = asyncio.create_task(self._run())
+            self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            if not self._listeners and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def after(self, number: int) -> list[Told]:
+        """Return what became known after a number, the first thousand of it."""
+        return await asyncio.to_thread(self._ledger.news_after, number)
+
+    async def _run(self) -> None:
+        rung = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def ring() -> None:  # in the thread that wrote
+            loop.call_soon_threadsafe(rung.set)
+
+        end = self._ledger.bell.listen(ring)
+        try:
+            while True:
+                rung.clear()
+                await self._tell()
+                try:
+                    await asyncio.wait_for(rung.wait(), POLL_SECONDS)
+                except TimeoutError:
+                    continue
+        finally:
+            end()
+
+    async def _tell(self) -> None:
+        try:
+            found = await self.after(self._seen)
+        except RelumeError as error:  # `/readyz` says so as well; the next second may do
+            log.warning("news of Advice can't be read: %s", error)
+            return
+        for told in found:
+            self._seen = told[0].number
+            for listener in self._listeners:
+                listener.tell(told)

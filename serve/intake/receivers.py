@@ -1,0 +1,36 @@
+"""Decoders that remember something from one request to the next; any thread may use them."""
+
+from __future__ import annotations
+
+import threading
+
+from relume.ingest.metrics.raw import Naming
+from relume.ingest.push.remotewrite import RemoteWrite
+from relume.ingest.skips import SkipCounts
+from relume.serve.intake.bodies import Body
+
+
+class SampleReceiver:
+    """Bodies of remote-write: series are read once, whoever sends them.
+
+    Parameters
+    ----------
+    naming
+        What series are to Relume.
+    """
+
+    def __init__(self, naming: Naming) -> None:
+        self._remote_write = RemoteWrite(naming)
+        self._lock = threading.Lock()
+
+    def decode(self, data: bytes, sender: str) -> Body:
+        """Decode a request; what Relume has no name for is passed over, as Prometheus wants it.
+
+        Raises
+        ------
+        InputError
+            When it is none, or has too many series, samples or labels.
+        """
+        with self._lock:
+            batch = self._remote_write.decode(data, SkipCounts())
+        return Body(sender=sender, samples=[batch] if len(batch) else [])
