@@ -347,6 +347,8 @@ BENCHES: tuple[Bench, ...] = (
         "none (some GB of disk)",
         "relume.benchmarks.load.bench",
         minutes=10.0,
+    ),
+    Bench(
         "pushed-equals-offline",
         "attempts pushed over HTTP at 1 to 1000 times their speed give the Advice of a replay, and "
         "no line is lost or doubled, with 20 kills in between",

@@ -135,7 +135,7 @@ def load(folder: Path, size: Size) -> Seen:
 
 def _send(service: ServiceProcess, cluster: Cluster, size: Size, seen: Seen) -> None:
     def target(route: str) -> Target:
-        return Target(service.url, route, service.token, size.seconds)
+        return Target(service.url, route, service.ingest_token, size.seconds)
 
     samples = Generator(sample_bodies, target("/api/v1/write"), nodes=size.nodes)
     lines = Generator(line_bodies, target("/loki/api/v1/push"), jobs=cluster.jobs)

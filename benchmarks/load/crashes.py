@@ -51,7 +51,8 @@ class Cluster:
         now = SystemClock().now()
         body = {"streams": [_error(job, slot, now)]}
         begun = time.monotonic()
-        answer = self.service.client.post("/loki/api/v1/push", json=body)
+        bearer = {"Authorization": f"Bearer {self.service.ingest_token}"}
+        answer = self.service.client.post("/loki/api/v1/push", json=body, headers=bearer)
         if not answer.is_success:
             raise UnreachableError("the error line", found=answer.text, expected="204")
         attempt = self.attempts[job]
