@@ -84,6 +84,13 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.cases",
     ),
     Bench(
+        "kill-points",
+        "deaths at every write, fsync, rename and unlink, without power too, and 300 kills -9",
+        "none",
+        "relume.benchmarks.killpoints.bench",
+        minutes=60.0,
+    ),
+    Bench(
         "healthy",
         "verdicts on logs of runs that ended well or that the scheduler ended, and of calm hosts",
         "folder with mlperf-training-v2.1/, bigscience/ and m4-logs/",

@@ -18,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from time import process_time
 
+import numpy as np
+
 from relume import __version__
 from relume.benchmarks.demo import frameworks
 from relume.benchmarks.demo.world import make_world
@@ -26,9 +28,10 @@ from relume.benchmarks.machine import describe, measured, reference_rate, too_sl
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.clock import MICROSECONDS_PER_SECOND, from_datetime
 from relume.dataset import AttemptEntry, DatasetHeader, LogFile
-from relume.events import Sample, Tick
+from relume.events import Tick
 from relume.ingest.datasets import Dataset, read_dataset, write_dataset
 from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.lake.samplebatches import SampleBatch, SampleSeries, series_table
 from relume.serve.backtest.replay import replay_unit
 from relume.serve.backtest.sources import Unit
 from relume.serve.backtest.units import dataset_units
@@ -39,13 +42,17 @@ from relume.serve.offline import Analyzer
 LINES, QUICK_LINES = 200_000, 10_000
 LINES_AN_ATTEMPT = 20_000
 LINES_A_SECOND = 500
+CLUSTER = "made-up"
 NODES, GPUS, SAMPLE_SECONDS = 8, 8, 15
 METRICS = (
     "gpu_power_watts",
-    "gpu_utilization_ratio",
+    "gpu_utilisation_ratio",
     "gpu_sm_clock_hertz",
-    "gpu_temperature_celsius",
+    "gpu_throttle_reasons_bits",
 )
+"""All of them are listened to; others would cost next to nothing."""
+ROUNDS_AT_ONCE = 40
+"""Scrapes in one table, as a lake's reader gives them."""
 BAR = 1_000_000
 _START = datetime(2026, 3, 2, 3, 0, tzinfo=UTC)
 _PLAIN = "worker of the loader has opened the next shard of the blend, 512 documents are in it"
@@ -123,6 +130,8 @@ def replayed(units: Sequence[Unit], analyzer: Analyzer) -> Replay:
     def look(_: Judge, landing: Landing) -> None:
         if isinstance(landing, LineBatch):
             counts["events"] += landing.block.data.count(b"\n")
+        elif isinstance(landing, SampleBatch):
+            counts["events"] += len(landing)
         else:
             counts["ticks" if isinstance(landing, Tick) else "events"] += 1
 
@@ -160,27 +169,28 @@ def measured_unit(folder: Path, samples: int) -> Unit:
     return replace(unit, samples=lambda _: _samples(rounds))
 
 
-def _samples(rounds: int) -> Iterator[Sample]:
-    start = from_datetime(_START)
-    for number in range(rounds):
-        time = start + number * SAMPLE_SECONDS * MICROSECONDS_PER_SECOND
-        for node in range(NODES):
-            for gpu in range(GPUS):
-                for metric in METRICS:
-                    yield Sample(
-                        source="bench",
-                        event_time=time,
-                        metric=metric,
-                        value=400.0 + (number * 7 + gpu) % 50,
-                        node=f"n{node}",
-                        gpu=str(gpu),
-                    )
+def _samples(rounds: int) -> Iterator[SampleBatch]:
+    """Scrapes of all GPUs, in tables of `ROUNDS_AT_ONCE`."""
+    start, step = from_datetime(_START), SAMPLE_SECONDS * MICROSECONDS_PER_SECOND
+    places = [(f"n{node}", str(gpu)) for node in range(NODES) for gpu in range(GPUS)]
+    named = [SampleSeries(metric, *place) for place in places for metric in METRICS]
+    gpus = np.array([int(one.gpu or 0) for one in named])
+    for first in range(0, rounds, ROUNDS_AT_ONCE):
+        numbers = np.arange(first, min(first + ROUNDS_AT_ONCE, rounds))
+        yield SampleBatch(
+            series=series_table(named),
+            row_series=np.tile(np.arange(len(named), dtype=np.int32), len(numbers)),
+            event_time=np.repeat(start + numbers * step, len(named)),
+            value=(400.0 + (numbers[:, None] * 7 + gpus) % 50).ravel(),
+            source="bench",
+            cluster=CLUSTER,
+        )
 
 
 def _one(folder: Path, *, seconds: int, files: Sequence[str]) -> Dataset:
     start = from_datetime(_START)
     entry = AttemptEntry(
-        attempt=f"made-up/1@{start // MICROSECONDS_PER_SECOND}.0",
+        attempt=f"{CLUSTER}/1@{start // MICROSECONDS_PER_SECOND}.0",
         nodes=tuple(f"n{node}" for node in range(NODES)),
         start=start,
         end=start + seconds * MICROSECONDS_PER_SECOND,

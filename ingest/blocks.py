@@ -98,6 +98,13 @@ class Block:
         ends = np.flatnonzero(np.frombuffer(self._marked, np.uint8) == _LF)
         return self.first_line + np.searchsorted(ends, offsets)
 
+    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
+        """0-based physical lines of lines of `data` that follow each other, by where they start."""
+        if self._marked is not self.data:  # some lines of it are parts of physical ones
+            return [self.line_at(start) for start in starts]
+        first = self.line_at(starts[0]) if starts else 0
+        return range(first, first + len(starts))
+
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
         self._seek(offset)
@@ -155,6 +162,10 @@ class BlockPiece(Block):
     def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """0-based physical lines that hold bytes `offsets` of `data`."""
         return self._whole.lines_at(self._before + offsets)
+
+    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
+        """0-based physical lines of lines of `data` that follow each other, by where they start."""
+        return self._whole.lines_from([self._before + start for start in starts])
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""

@@ -18,6 +18,7 @@ from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.blocks import Block
 from relume.ingest.lake import Landing, LineBatch
 from relume.ingest.lake.batches import logical_lines
+from relume.ingest.lake.files import publish
 from relume.models.diagnosis.scheduler import COMPLETED
 from relume.models.templates.families import family_keys
 from relume.models.templates.history import FORMAT, HistoryState, TemplateHistory
@@ -75,7 +76,7 @@ def save_history(lake: Path, history: TemplateHistory) -> None:
     path = lake / HISTORY_FILE
     staged = path.with_suffix(".new")
     staged.write_bytes(msgspec.json.encode(history.state()))
-    staged.replace(path)
+    publish(staged, path)  # else a power failure leaves an empty file under the name
 
 
 def load_or_begin(lake: Path) -> TemplateHistory:

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from relume.features.progress.regular import last_work
 from relume.ingest.blocks import Block
@@ -44,15 +44,9 @@ class _Tail:
 
     def add(self, block: Block) -> None:
         """Take the lines at the end of the next block."""
-        data, added = block.data, list[tuple[int, bytes]]()
-        end, size = len(data) - data.endswith(b"\n"), 0
-        while end >= 0 and len(added) < TAIL_LINES and size <= TAIL_BYTES:
-            start = data.rfind(b"\n", 0, end) + 1
-            added.append((start, data[start : min(end, start + MAX_TEXT)]))
-            size += len(added[-1][1])
-            end = start - 1
-        self.lines.extend((block.line_at(start), raw) for start, raw in reversed(added))
-        self.size += size
+        starts, texts = _last_lines(block.data)
+        self.lines.extend(zip(block.lines_from(starts), texts, strict=True))
+        self.size += sum(map(len, texts))
         while len(self.lines) > TAIL_LINES or (self.size > TAIL_BYTES and len(self.lines) > 1):
             self.size -= len(self.lines.popleft()[1])
 
@@ -105,6 +99,34 @@ class _Tail:
         after = list(takewhile(lambda kept: kept[0] > line, reversed(self.lines)))
         after.reverse()
         return after
+
+
+def _last_lines(data: bytes) -> tuple[list[int], list[bytes]]:
+    """Where the last lines start, and what they say, as far as any of it can be kept."""
+    end = len(data) - data.endswith(b"\n")
+    begin = data.rfind(b"\n", 0, max(0, end - TAIL_BYTES - TAIL_LINES)) + 1
+    texts = data[begin:end].split(b"\n")[-TAIL_LINES:]
+    sizes = list(map(len, texts))
+    if max(sizes) > MAX_TEXT:
+        return _last_long_lines(data, end)
+    size, first = 0, len(texts)
+    while first and size <= TAIL_BYTES:
+        first -= 1
+        size += sizes[first]
+    starts = list(accumulate((one + 1 for one in sizes[first:]), initial=0))[:-1]
+    offset = end + 1 - sum(sizes[first:]) - len(starts)
+    return [offset + start for start in starts], texts[first:]
+
+
+def _last_long_lines(data: bytes, end: int) -> tuple[list[int], list[bytes]]:
+    """The same where of some lines only the beginning is kept."""
+    starts, texts, size = list[int](), list[bytes](), 0
+    while end >= 0 and len(texts) < TAIL_LINES and size <= TAIL_BYTES:
+        starts.append(data.rfind(b"\n", 0, end) + 1)
+        texts.append(data[starts[-1] : min(end, starts[-1] + MAX_TEXT)])
+        size += len(texts[-1])
+        end = starts[-1] - 1
+    return starts[::-1], texts[::-1]
 
 
 class Tails:

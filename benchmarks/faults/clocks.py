@@ -31,6 +31,8 @@ SECOND = 1_000_000
 BEGIN = 1_772_000_000 * SECOND
 JUMPS = (3600.0, -3600.0, 86_400.0, -90_000.0, 600.0)
 """Seconds by which the clock is moved, one after the other."""
+TO_SETTLE = 30
+"""Seconds after the crash in which it must be told of."""
 STEPS = 120
 """Of the job, one a second, between two jumps."""
 
@@ -64,27 +66,17 @@ def jumping_clock(folder: Path, jumps: tuple[float, ...] = JUMPS, steps: int = S
     found, clock = Found("clock_jump"), JumpingClock()
     log = folder / "logs" / "job.log"
     log.parent.mkdir(parents=True)
-    job = running_job(1, BEGIN, std_out=str(log), work_dir=str(log.parent))
+    paths = {"std_out": str(log), "work_dir": str(log.parent)}
     with _session(folder, clock) as session:
-        number = 0
+        running = running_job(1, BEGIN, **paths)
         for jump in (0.0, *jumps):
             clock.jump(jump)
-            for _ in range(steps):
-                number += 1
-                _write(log, f"iter {number}: loss 3.9, time 1000.00ms")
-                _second(session, clock, job)
+            _train(session, clock, running, steps)
         before = _alarms(session)
         _write(log, "RuntimeError: CUDA error: an illegal memory access was encountered")
-        over = running_job(
-            1,
-            BEGIN,
-            std_out=str(log),
-            work_dir=str(log.parent),
-            state="FAILED",
-            exit_code=1,
-            end_time=clock.now(),
-        )
-        for _ in range(30):
+        ended = {"state": "FAILED", "exit_code": 1, "end_time": clock.now()}
+        over = running_job(1, BEGIN, **paths, **ended)
+        for _ in range(TO_SETTLE):
             _second(session, clock, over)
         found.note("jumps", len(jumps))
         found.note("alarms", before)
@@ -96,6 +88,13 @@ def jumping_clock(folder: Path, jumps: tuple[float, ...] = JUMPS, steps: int = S
     found.note("ticks", len(times))
     found.note("ticks_back", sum(after <= one for one, after in pairwise(times)))
     return found
+
+
+def _train(session: Session, clock: JumpingClock, job: SlurmJob, steps: int) -> None:
+    for _ in range(steps):
+        number = clock.steady() // SECOND + 1
+        _write(Path(str(job.std_out)), f"iter {number}: loss 3.9, time 1000.00ms")
+        _second(session, clock, job)
 
 
 @contextmanager

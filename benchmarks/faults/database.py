@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 from relume.benchmarks.faults.found import Found
 from relume.benchmarks.faults.mariadb import MariaDB
-from relume.benchmarks.faults.pushing import Sender, parts
+from relume.benchmarks.faults.pushing import Sender, count, parts
 from relume.benchmarks.serving.jobs import running_job, snapshot_of
 from relume.benchmarks.serving.service import CLUSTER, ServiceProcess
 from relume.clock import SystemClock
@@ -24,29 +25,15 @@ def database_away(folder: Path, seconds: float) -> Found:
     with MariaDB(folder / "m") as database:
         settings = {"serve": {"ledger_url": database.url, "settle_seconds": 1.0}}
         with ServiceProcess(folder / "r", settings) as service:
-            sender, clock = Sender(service), SystemClock()
-            began = clock.now() - 60 * SECOND
-            log = service.folder / "logs" / "job.log"
-            log.write_text("step 1 loss 2.0\n", encoding="utf-8")
-            job = running_job(JOB, began, std_out=str(log), work_dir=str(log.parent))
-            service.report(snapshot_of(CLUSTER, clock.now(), [job]))
+            sender, job = Sender(service), _Job(service)
+            job.report()
             sender.push_until_acknowledged(PATIENCE_SECONDS)
             database.kill()
-            with log.open("a", encoding="utf-8") as out:
-                out.write("RuntimeError: CUDA error: an illegal memory access was encountered\n")
+            job.write("RuntimeError: CUDA error: an illegal memory access was encountered")
             _wait_away(service, sender, seconds, found)
             database.start()
             sender.push_until_acknowledged(PATIENCE_SECONDS)
-            over = running_job(
-                JOB,
-                began,
-                std_out=str(log),
-                work_dir=str(log.parent),
-                state="FAILED",
-                exit_code=1,
-                end_time=clock.now(),
-            )
-            _report(service, snapshot_of(CLUSTER, clock.now(), [over]))
+            job.report(state="FAILED", exit_code=1, end_time=SystemClock().now())
             service.process.wait_for(
                 lambda: _generations(service) != [], what="Advice", seconds=PATIENCE_SECONDS
             )
@@ -54,13 +41,37 @@ def database_away(folder: Path, seconds: float) -> Found:
             generations = _generations(service)
             found.note("advice_doubled", len(generations) - len(set(generations)))
             service.kill()
-            lost, doubled = sender.lost_and_doubled(service.lake)
-        found.note("acknowledged", len(sender.acknowledged))
-        found.note("acknowledged_lost", lost)
-        found.note("doubled", doubled)
-        found.note("status_500", sender.answers[500])
-        found.say(f"answers: {dict(sender.answers)}")
+            count(found, sender, service.lake)
     return found
+
+
+class _Job:
+    """A job that runs since a minute, and what a controller says of it."""
+
+    def __init__(self, service: ServiceProcess) -> None:
+        self._service, self._began = service, SystemClock().now() - 60 * SECOND
+        self._log = service.folder / "logs" / "job.log"
+        self.write("step 1 loss 2.0")
+
+    def write(self, line: str) -> None:
+        """Write a line of its output."""
+        with self._log.open("a", encoding="utf-8") as out:
+            out.write(f"{line}\n")
+
+    def report(self, **changes: Any) -> None:  # noqa: ANN401 - fields of `SlurmJob`
+        """Tell how it is, again while the service can't take that."""
+        paths = {"std_out": str(self._log), "work_dir": str(self._log.parent)}
+        job = running_job(JOB, self._began, **paths, **changes)
+
+        def is_taken() -> bool:
+            try:
+                self._service.report(snapshot_of(CLUSTER, SystemClock().now(), [job]))
+            except UnreachableError:
+                return False
+            return True
+
+        wait_for = self._service.process.wait_for
+        wait_for(is_taken, what="a snapshot taken in", seconds=PATIENCE_SECONDS)
 
 
 def _wait_away(service: ServiceProcess, sender: Sender, seconds: float, found: Found) -> None:
@@ -74,19 +85,6 @@ def _wait_away(service: ServiceProcess, sender: Sender, seconds: float, found: F
         sleep(0.2)
     found.note("named", named)
     found.note("away_seconds", seconds)
-
-
-def _report(service: ServiceProcess, snapshot: object) -> None:
-    """Tell what Slurm says, again while the service can't take it."""
-
-    def is_taken() -> bool:
-        try:
-            service.report(snapshot)  # type: ignore[arg-type]
-        except UnreachableError:
-            return False
-        return True
-
-    service.process.wait_for(is_taken, what="a snapshot taken in", seconds=PATIENCE_SECONDS)
 
 
 def _generations(service: ServiceProcess) -> list[tuple[str, int]]:

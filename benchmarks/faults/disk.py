@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from relume.benchmarks.faults.found import Found
-from relume.benchmarks.faults.pushing import FINE, Sender, parts
+from relume.benchmarks.faults.pushing import FINE, Sender, count, parts
 from relume.benchmarks.serving.service import ServiceProcess
 from relume.errors import UnreachableError
 
@@ -68,13 +68,11 @@ def full_disk(folder: Path) -> Found:
             sender.push(500)
         named = _names_it(service, sender)
         found.note("named", named)
-        found.note("status_500", sender.answers[500])
-        found.say(f"answers while full: {dict(sender.answers)}")
         ballast.unlink()
         sender.push_until_acknowledged(PATIENCE_SECONDS)
         found.note("recovers", 1)
         service.kill()
-        _count(found, sender, service.lake)
+        count(found, sender, service.lake)
     return found
 
 
@@ -96,13 +94,6 @@ def _fill(file: Path) -> None:
     with suppress(OSError), file.open("wb", buffering=0) as out:
         while True:
             out.write(bytes(64 << 10))
-
-
-def _count(found: Found, sender: Sender, lake: Path) -> None:
-    lost, doubled = sender.lost_and_doubled(lake)
-    found.note("acknowledged", len(sender.acknowledged))
-    found.note("acknowledged_lost", lost)
-    found.note("doubled", doubled)
 
 
 def read_only(folder: Path) -> Found:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx2
 
+from relume.benchmarks.faults.found import Found
 from relume.benchmarks.serving.service import CLUSTER, ServiceProcess
 from relume.errors import UnreachableError
 from relume.events import LogLine
@@ -15,7 +16,7 @@ from relume.ingest.eventlines import encode_event
 from relume.ingest.lake import LakeReader
 
 PADDING = 200
-FINE, LATER, TOO_LARGE = 200, frozenset({429, 503}), 413
+FINE, TOO_LARGE, ERROR = 200, 413, 500
 NODE = "gpu00001"
 
 
@@ -95,6 +96,16 @@ class Sender:
             offset=number * 1000,
             text=text,
         )
+
+
+def count(found: Found, sender: Sender, lake: Path) -> None:
+    """Note what became of everything that a sender pushed."""
+    lost, doubled = sender.lost_and_doubled(lake)
+    found.note("acknowledged", len(sender.acknowledged))
+    found.note("acknowledged_lost", lost)
+    found.note("doubled", doubled)
+    found.note("status_500", sender.answers[ERROR])
+    found.say(f"answers: {dict(sender.answers)}")
 
 
 def ingest(service: ServiceProcess) -> dict[str, str]:

@@ -8,12 +8,12 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from relume.features.metrics.counters import Counter
-from relume.features.metrics.points import Answer, Series, is_counter, series_of
+from relume.features.metrics.points import COUNTER, Answer, Series, is_counter, series_of
 from relume.features.metrics.stall import METRICS, StallSettings, stalled_signal
 from relume.verdict import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from relume.events import Sample
     from relume.features.metrics.points import Window
@@ -92,12 +92,31 @@ class JobMetrics:
 
     def take(self, sample: Sample) -> None:
         """Take a sample. One without a time, without a number or of another metric is ignored."""
-        if sample.event_time is None or sample.metric not in self.metrics:
-            return
-        series = series_of(sample)
-        value: float | None = sample.value if isfinite(sample.value) else None
-        if value is not None and is_counter(sample.metric):
-            value = self._counters.take(series, sample.event_time, value)
+        if sample.event_time is not None and sample.metric in self.metrics:
+            self._take(series_of(sample), sample.event_time, sample.value)
+
+    def take_many(
+        self, series: Sequence[Series], times: Sequence[int], values: Sequence[float]
+    ) -> None:
+        """Take samples in order, each of a series of `metrics`, as `take` does one by one."""
+        held_of, until = self._held, self.last_progress
+        for one, time, given in zip(series, times, values, strict=True):
+            held = held_of.get(one)
+            if held is None or one.metric.endswith(COUNTER) or not isfinite(given):
+                self._take(one, time, given)
+                continue
+            recent = held.recent
+            if until is not None and recent and recent[0][0] <= until:
+                held.settle(self.first_progress, until)
+            if recent and time <= recent[-1][0]:
+                _insert(recent, (time, given))
+            else:  # as nearly always
+                recent.append((time, given))
+
+    def _take(self, series: Series, time: int, given: float) -> None:
+        value: float | None = given if isfinite(given) else None
+        if value is not None and is_counter(series.metric):
+            value = self._counters.take(series, time, value)
         if value is None:
             return
         held = self._held.get(series)
@@ -108,7 +127,7 @@ class JobMetrics:
                 return
             held = self._held[series] = _Held()
         held.settle(self.first_progress, self.last_progress)
-        _insert(held.recent, (sample.event_time, value))
+        _insert(held.recent, (time, value))
 
     def progressed(self, event_time: int) -> None:
         """Take that the job advanced by then: what was measured up to it is usual. Costs nothing.

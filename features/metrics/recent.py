@@ -9,10 +9,10 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from relume.features.metrics.counters import Counter
-from relume.features.metrics.points import Series, is_counter, series_of
+from relume.features.metrics.points import COUNTER, Series, is_counter, series_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from relume.events import Sample
     from relume.features.metrics.points import Points
@@ -60,8 +60,32 @@ class RecentMetrics:
 
     def take(self, sample: Sample) -> None:
         """Take a sample. One without a time, without a number or of another metric is ignored."""
-        time, series = sample.event_time, series_of(sample)
-        if time is None or sample.metric not in self.metrics or not isfinite(sample.value):
+        if sample.event_time is not None:
+            self._take(series_of(sample), sample.event_time, sample.value)
+
+    def take_many(
+        self, series: Sequence[Series], times: Sequence[int], values: Sequence[float]
+    ) -> None:
+        """Take samples in order, each of a series, as `take` does one after the other."""
+        held_of, wanted = self._held, self.metrics
+        for one, time, given in zip(series, times, values, strict=True):
+            held = held_of.get(one)
+            if (
+                held is None
+                or not held.times
+                or time <= held.times[-1]
+                or one.metric.endswith(COUNTER)
+            ):
+                if one.metric in wanted:
+                    self._take(one, time, given)
+            elif isfinite(given):  # as nearly always: a newer value of a series that is known
+                held.times.append(time)
+                held.values.append(given)
+                if len(held.times) > KEPT:
+                    del held.times[0], held.values[0]
+
+    def _take(self, series: Series, time: int, given: float) -> None:
+        if series.metric not in self.metrics or not isfinite(given):
             return
         held = self._held.get(series)
         if held is None:
@@ -69,9 +93,9 @@ class RecentMetrics:
                 self.left_out += 1
                 return
             held = self._held[series] = _Held()
-        value: float | None = sample.value
-        if is_counter(sample.metric):
-            value = self._counters.take(series, time, sample.value)
+        value: float | None = given
+        if is_counter(series.metric):
+            value = self._counters.take(series, time, given)
         place = bisect_left(held.times, time)
         if value is None or held.times[place : place + 1] == array("q", [time]):
             return

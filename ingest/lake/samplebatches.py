@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -104,6 +104,15 @@ class SampleBatch:
     def __len__(self) -> int:
         return len(self.value)
 
+    def chosen(self, which: slice | NDArray[np.bool_]) -> SampleBatch:
+        """Return some of the samples, which share the series."""
+        return replace(
+            self,
+            row_series=self.row_series[which],
+            event_time=self.event_time[which],
+            value=self.value[which],
+        )
+
     def samples(self) -> Iterator[Sample]:
         """Yield the samples as events, in order: some microseconds each."""
         named, rows = self.series, self.row_series
@@ -164,6 +173,25 @@ def series_table(series: Iterable[SampleSeries]) -> pa.RecordBatch:
             "series of samples", found=str(error), expected="values that fit their columns"
         ) from error
     return _encoded(arrays)
+
+
+def batch_of_rows(rows: pa.Table, *, source: str, cluster: str) -> SampleBatch:
+    """Return rows with the columns of `SERIES_SCHEMA`, `event_time` and `value` as one batch.
+
+    Times are UTC microseconds or of a type that counts them; a column that is missing says nothing.
+    """
+    missing = [field for field in SERIES_SCHEMA if field.name not in rows.column_names]
+    for field in missing:
+        rows = rows.append_column(field.name, pa.nulls(rows.num_rows, pa.string()))
+    series, row_series = _distinct([_column(rows, name) for name in SERIES_SCHEMA.names])
+    return SampleBatch(
+        series=series,
+        row_series=row_series,
+        event_time=_column(rows, "event_time").cast(pa.int64()).fill_null(NO_TIME).to_numpy(),
+        value=_column(rows, "value").to_numpy(),
+        source=source,
+        cluster=cluster,
+    )
 
 
 def landed_batches(rows: pa.Table, landed: str) -> Iterator[tuple[int, SampleBatch]]:

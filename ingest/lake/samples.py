@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from relume.events import Sample
 from relume.ingest.lake.sql import connect
 
@@ -32,14 +34,35 @@ def read_samples(
     LakeError
         When there is no lake.
     """
-    names = ", ".join(columns)
-    query = (
-        f"SELECT epoch_us(event_time), {names} FROM sample "  # noqa: S608 - names of ours
-        f"WHERE {where} ORDER BY event_time, {names}"
-    )
     with connect(lake) as connection:
-        found = connection.execute(query, values)
+        found = connection.execute(_query(columns, where), values)
         while rows := found.fetchmany(_ROWS):
             for at, *cells in rows:
                 named = dict(zip(columns, cells, strict=True))
                 yield Sample(source="lake", event_time=at, **named)
+
+
+def read_sample_tables(
+    lake: Path, columns: Sequence[str], where: str, values: Mapping[str, Any] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the same samples as rows of tables, with their time as microseconds.
+
+    Raises
+    ------
+    LakeError
+        When there is no lake.
+    """
+    with connect(lake) as connection:
+        found = connection.sql(_query(columns, where), params=values)
+        batches: pa.RecordBatchReader = found.to_arrow_reader(_ROWS)
+        for batch in batches:
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+
+
+def _query(columns: Sequence[str], where: str) -> str:
+    names = ", ".join(columns)
+    return (
+        f"SELECT epoch_us(event_time) AS event_time, {names} FROM sample "  # noqa: S608 - our names
+        f"WHERE {where} ORDER BY sample.event_time, {names}"
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.dataset import AttemptEntry
@@ -16,12 +19,16 @@ from relume.events import Sample
 from relume.ingest.joining import short_name
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.index import LakeIndex
-from relume.ingest.lake.samples import read_samples
+from relume.ingest.lake.samplebatches import SampleBatch, batch_of_rows
+from relume.ingest.lake.samples import read_sample_tables
 from relume.ingest.lake.segments import TABLES
 from relume.serve.live.measured import METRICS
 
-SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample]]
-"""Reads samples from a time on (UTC microseconds), in the order of their times."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SamplesFrom: TypeAlias = Callable[[int], Iterator[Sample | SampleBatch]]
+"""Reads samples from a time on (UTC microseconds), in the order of their times, which they have."""
 _SAMPLES = TABLES[Sample]
 _FOREVER = 200_000 * 365 * 86_400 * MICROSECONDS_PER_SECOND
 """Later than any time, and one that DuckDB knows."""
@@ -49,9 +56,10 @@ class _Times:
                 ends.append(end)
         return cls(starts, ends)
 
-    def hold(self, time: int) -> bool:
-        at = bisect_right(self.starts, time) - 1
-        return at >= 0 and time < self.ends[at]
+    def hold(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        at = np.searchsorted(self.starts, times, side="right") - 1
+        held: NDArray[np.bool_] = (at >= 0) & (times < np.array(self.ends)[at])
+        return held
 
 
 @dataclass(slots=True)
@@ -114,14 +122,32 @@ class LakeMetrics:
         cluster: str,
         end: int,
         begin: int,
-    ) -> Iterator[Sample]:
+    ) -> Iterator[SampleBatch]:
         is_only = len(self._clusters) == 1  # whoever imported samples may not have said whose
-        for sample in _samples(Path(self.reader.folder), named, begin, end):
-            time, node = sample.event_time or 0, named[sample.node or ""]
-            if (is_only or sample.cluster == cluster) and not others[node].hold(time):
-                yield replace(sample, node=node, cluster=cluster)
+        for rows in _rows(Path(self.reader.folder), named, begin, end):
+            own = rows if is_only else rows.filter(pc.equal(rows["cluster"], cluster))
+            if not own.num_rows:
+                continue
+            nodes = pa.array([named[name] for name in own["node"].to_pylist()], pa.string())
+            place = own.column_names.index("node")
+            own = own.set_column(place, "node", nodes)
+            batch = batch_of_rows(own, source="lake", cluster=cluster)
+            alone = _alone(batch, others)
+            if alone.any():
+                yield batch if alone.all() else batch.chosen(alone)
 
 
-def _samples(lake: Path, nodes: Collection[str], begin: int, end: int) -> Iterator[Sample]:
+def _rows(lake: Path, nodes: Collection[str], begin: int, end: int) -> Iterator[pa.Table]:
     wanted = {"begin": begin, "end": end, "nodes": sorted(nodes), "metrics": sorted(METRICS)}
-    return read_samples(lake, _COLUMNS, _WANTED, wanted)
+    return read_sample_tables(lake, _COLUMNS, _WANTED, wanted)
+
+
+def _alone(batch: SampleBatch, others: Mapping[str, _Times]) -> NDArray[np.bool_]:
+    """Whether no attempt of another unit ran on the node of each sample at its time."""
+    alone = np.ones(len(batch), np.bool_)
+    nodes = np.array(batch.series.column("node").to_pylist())[batch.row_series]
+    for node in np.unique(nodes).tolist():
+        if others[node].starts:
+            at = np.flatnonzero(nodes == node)
+            alone[at] = ~others[node].hold(batch.event_time[at])
+    return alone

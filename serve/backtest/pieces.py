@@ -10,11 +10,16 @@ import sys
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.ingest.blocks import Block, BlockPiece
 from relume.ingest.loglines import LineParser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LOOKED_AT = 600
 """Characters of a line in which a clock may stand."""
@@ -29,6 +34,9 @@ USUAL_GAPS = 32
 """Short gaps of which the median is what is usual."""
 MAX_HELD = 8 << 20
 """Bytes of lines that wait for the next clock; of more, what came first is told at once."""
+_WORTH_A_TABLE = 8
+"""Lines in a row with one clock, after which it is worth to look through the whole block."""
+_LF = 10
 MAX_KNOWN = 4096
 """Clock texts remembered: lines of one second mostly repeat them."""
 
@@ -38,19 +46,32 @@ class LineClock:
 
     Lines of one log have their clock at one place, and many have the same one: such a line costs a
     look-up, another one the parsing of its prefixes.
+
+    Attributes
+    ----------
+    is_known
+        Whether any line with what the last one has at `place` has the same second.
     """
 
     def __init__(self, parser: LineParser) -> None:
         self._parser = parser
         self._start = self._end = 0
         self._known: dict[bytes, int] = {}
+        self.is_known = False
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Between which characters of a line the clocks stand that are known; empty for none."""
+        return self._start, self._end
 
     def second(self, line: bytes) -> int | None:
         """POSIX second of a line's clock, null without one."""
         if self._end:
             known = self._known.get(line[self._start : self._end])
             if known is not None:
+                self.is_known = True
                 return known
+        self.is_known = False
         text = line[:LOOKED_AT].decode("utf-8", "replace")
         found = self._parser.clock(text)
         if found is None:
@@ -73,6 +94,7 @@ class LineClock:
             self._start, self._end = start, start + len(whole)
             self._known.clear()
         self._known[whole.encode()] = second
+        self.is_known = True
 
 
 class Piece(NamedTuple):
@@ -216,6 +238,55 @@ class _Cutter:
         return (Piece(self.now, one, is_vague=True) for one in held)
 
 
+class _Repeats:
+    """Lines of a block that have the same clock, at the same place, as the one before them."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._count = data, 0
+        self._place = (0, 0)
+        self._starts: NDArray[np.int64] | None = None
+        self._heads: NDArray[np.int64] | None = None
+
+    def last_end(self, start: int, end: int, place: tuple[int, int]) -> int:
+        """Return where the last line ends of those that repeat the clock of a line.
+
+        `start` and `end` are those of the line, `place` that of its clock.
+        """
+        left, right = place
+        data, after = self._data, end + 1
+        if not right or end - start < right:
+            return end
+        if data[start + left : start + right] != data[after + left : after + right]:
+            self._count = 0
+            return end
+        self._count += 1
+        if self._count < _WORTH_A_TABLE:
+            return end
+        return self._by_table(start, end, place)
+
+    def _by_table(self, start: int, end: int, place: tuple[int, int]) -> int:
+        """The same by a table of all lines."""
+        if self._starts is None:
+            ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _LF)
+            self._starts = np.concatenate(([0], ends + 1))
+        if self._heads is None or place != self._place:
+            self._heads, self._place = self._find_heads(self._starts, place), place
+        line = np.searchsorted(self._starts, start)
+        head = np.searchsorted(self._heads, line, side="right")
+        return end if head == len(self._heads) else int(self._starts[self._heads[head]]) - 1
+
+    def _find_heads(self, starts: NDArray[np.int64], place: tuple[int, int]) -> NDArray[np.int64]:
+        """Return the lines whose clock isn't that of the line before; or that are too short."""
+        codes = np.frombuffer(self._data, np.uint8)
+        at = np.minimum(starts, len(codes) - 1)
+        is_head = np.append(np.diff(starts) <= place[1], True)
+        is_head[1:] |= is_head[:-1]
+        for offset in range(*place):
+            digits = codes[np.minimum(at + offset, len(codes) - 1)]
+            is_head[1:] |= digits[1:] != digits[:-1]
+        return np.flatnonzero(is_head)
+
+
 class _Scan:
     """Finds the clocks of a log, and where lines begin that are too far behind the last one.
 
@@ -233,6 +304,7 @@ class _Scan:
         self._clock = clock
         self._usual: deque[int] = deque(maxlen=USUAL_GAPS)
         self._unclocked = 0
+        self._is_clocked = False
         self.vague_at = sys.maxsize
 
     def begin(self, *, is_vague: bool) -> None:
@@ -241,13 +313,18 @@ class _Scan:
 
     def clocks(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield where it starts, and its second, of each line that has a clock."""
-        start, size, second_of = 0, len(data), self._clock.second
+        start, size, second_of, repeats = 0, len(data), self._clock.second, _Repeats(data)
         while start < size:
             end = data.find(b"\n", start)
             end = size if end < 0 else end
             second = second_of(data[start : min(end, start + LOOKED_AT)])
             if second is not None:
+                self._is_clocked = False
                 yield start, second
+                if (
+                    self._is_clocked and self._clock.is_known
+                ):  # another line with the very same clock changes nothing
+                    end = repeats.last_end(start, end, self._clock.place)
             else:
                 self._unclocked += 1
                 if self._unclocked > FEW_LINES and self.vague_at > start and self.is_vague():
@@ -256,7 +333,7 @@ class _Scan:
 
     def clocked(self) -> None:
         """Take that the last line has a clock that counts."""
-        self._unclocked, self.vague_at = 0, sys.maxsize
+        self._unclocked, self.vague_at, self._is_clocked = 0, sys.maxsize, True
 
     def learn(self, seconds: int) -> None:
         """Take that the next clock came so many seconds after the last one."""

@@ -10,6 +10,7 @@ from relume.advice import Advice, Scope
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Tick
 from relume.ingest.lake.batches import Landing, LineBatch
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.models.diagnosis.scheduler import COMPLETED
 from relume.models.policy.rules import SUSPECTED_HANG_RULE
 from relume.models.straggler.windows import Window
@@ -19,7 +20,7 @@ from relume.serve.backtest.attempt import Extent
 from relume.serve.backtest.logs import SOURCE, Timed
 from relume.serve.backtest.sources import AttemptSource, Unit
 from relume.serve.backtest.steps import StepRecord
-from relume.serve.backtest.timeline import unit_landings
+from relume.serve.backtest.timeline import split_at, unit_landings
 from relume.serve.backtest.together import Beside
 from relume.serve.live.aftermath import Told
 from relume.serve.live.judge import BLIND_SECONDS, LINGER_SECONDS, Judge
@@ -227,15 +228,23 @@ def ticked(timed: Iterable[Timed], judge: Judge, cluster: str) -> Iterator[Landi
         Whose clock it is.
     """
     following = now = 0
-    for time, landing in timed:
-        end = min(time, now + MAX_SILENCE)
-        while judge.watches and following < end:
-            yield _tick(following, cluster)
-            following = min(_next(judge, following), max(following + TICK, _whole(time)))
-        if not judge.watches or end < time:
-            following = _whole(time)
-        now = time
-        yield landing
+    for first, landed in timed:
+        time, landing, rest = first, landed, None
+        while True:
+            end = min(time, now + MAX_SILENCE)
+            while judge.watches and following < end:
+                yield _tick(following, cluster)
+                following = min(_next(judge, following), max(following + TICK, _whole(time)))
+            if not judge.watches or end < time:
+                following = _whole(time)
+            now = time
+            if isinstance(landing, SampleBatch):  # what comes before the next tick goes together
+                landing, rest = split_at(landing, following)
+                now = int(landing.event_time[-1])
+            yield landing
+            if rest is None:
+                break
+            time, landing = int(rest.event_time[0]), rest
     end = now + int(LINGER_SECONDS * TICK)
     while judge.watches and following <= end:
         yield _tick(following, cluster)

@@ -14,6 +14,7 @@ from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.blocks import Block
 from relume.ingest.datasets.scheduler import comment_of
 from relume.ingest.forms import form_of_file
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.opening import probe, read_blocks
 from relume.ingest.skips import DAMAGED, SkipCounts
 from relume.models.family.attempt import FamilyKey
@@ -93,7 +94,7 @@ class Unit:
     name: str
     attempts: tuple[AttemptSource, ...]
     node_logs: tuple[LogSource, ...] = ()
-    samples: Callable[[int], Iterator[Sample]] | None = None
+    samples: Callable[[int], Iterator[Sample | SampleBatch]] | None = None
     beside: Beside = lambda _: 0
 
 

@@ -6,7 +6,11 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.events import Sample
+from relume.ingest.lake.samplebatches import SampleBatch
 from relume.serve.backtest.attempt import AttemptTimeline, Extent
 from relume.serve.backtest.logs import Timed, node_batches
 from relume.serve.backtest.sources import AttemptSource, Unit
@@ -32,7 +36,7 @@ def unit_landings(unit: Unit, zone: str, extents: dict[str, Extent]) -> Iterator
         node_batches(log, cluster=cluster, zone=zone, begin=begin) for log in unit.node_logs
     ]
     if unit.samples is not None:
-        background.append((one.event_time or 0, one) for one in unit.samples(begin))
+        background.append(map(_timed, unit.samples(begin)))
     return _merged(waiting, background)
 
 
@@ -63,9 +67,49 @@ def _merged(
             left -= not advance(order, opened())
         if heap:
             _, order, timed, stream = heapq.heappop(heap)
-            yield timed
+            if isinstance(timed[1], SampleBatch):
+                until = _until(order, heap, queue[-1][1][0] if queue else None)
+                first, rest = split_at(timed[1], until)
+                yield timed[0], first
+                if rest is not None:
+                    later = _timed(rest)
+                    heapq.heappush(heap, (later[0], order, later, stream))
+                    continue
+            else:
+                yield timed
             goes_on = advance(order, stream)
             left -= order >= len(background) and not goes_on
+
+
+def _timed(samples: Sample | SampleBatch) -> Timed:
+    """Return samples, which have a time, with that of the first."""
+    if isinstance(samples, SampleBatch):
+        return int(samples.event_time[0]), samples
+    return samples.event_time or 0, samples
+
+
+def _until(
+    order: int, heap: Sequence[tuple[int, int, Timed, Iterator[Timed]]], opening: int | None
+) -> int | None:
+    """The last time at which a stream's landings come before all others; null for any."""
+    times = [] if opening is None else [opening - 1]
+    if heap:
+        time, other, *_ = heap[0]
+        times.append(time if order < other else time - 1)
+    return min(times, default=None)
+
+
+def split_at(batch: SampleBatch, until: int | None) -> tuple[SampleBatch, SampleBatch | None]:
+    """Return the samples up to a time, the first at least, and those after it, null for none.
+
+    They are in the order of their times.
+    """
+    end = len(batch)
+    if until is not None:
+        end = max(1, int(np.searchsorted(batch.event_time, until, side="right")))
+    if end >= len(batch):
+        return batch, None
+    return batch.chosen(slice(end)), batch.chosen(slice(end, None))
 
 
 def _shared(unit: Unit) -> frozenset[str]:

@@ -72,12 +72,14 @@ class Seen:
 
     def is_new(self, one: Event | SampleBatch, now: int) -> bool:
         """Whether an event, or what a batch of samples says, is new; remember it then."""
+        while self._marked and now - self._marked[self._oldest()] > _WINDOW:
+            del self._marked[self._oldest()]
         mark = _mark(one)
         if mark in self._marked:
             return False
-        self._marked[mark] = now
-        while len(self._marked) > MAX_EVENTS or now - self._marked[self._oldest()] > _WINDOW:
+        while len(self._marked) >= MAX_EVENTS:
             del self._marked[self._oldest()]
+        self._marked[mark] = now
         return True
 
     def _oldest(self) -> int:

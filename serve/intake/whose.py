@@ -108,7 +108,8 @@ class Intervals:
         stay = next((one for one in stays if one.attempt == event.attempt), None)
         is_over = event.state in OVER
         if stay is None:
-            stay = _Stay(event.attempt, None if is_over else event.event_time)
+            before = stays[-1].ended if stays else None  # one that nobody saw begin
+            stay = _Stay(event.attempt, before if is_over else event.event_time)
             stays.append(stay)
             del stays[:-MAX_TRIES]
         if is_over and stay.ended is None:

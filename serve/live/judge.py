@@ -29,6 +29,7 @@ from relume.serve.live.history import Histories, RunKey
 from relume.serve.live.incidents import incident_advice
 from relume.serve.live.jobfacts import JobFacts
 from relume.serve.live.judged import Judged
+from relume.serve.live.listening import Listening
 from relume.serve.live.naming import (
     LOG_ENDED,
     SCHEDULER,
@@ -100,6 +101,7 @@ class Judge:
     _over: dict[str, None] = field(default_factory=dict)
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
+    _listening: Listening = field(default_factory=Listening)
     _now: int = 0
 
     def __post_init__(self) -> None:
@@ -157,8 +159,8 @@ class Judge:
         elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
         elif isinstance(landing, SampleBatch):
-            for sample in landing.samples():
-                self._sample(sample)
+            for watch, heard in self._listening.split(landing, self._alone_on):
+                watch.hear(heard, self._now)
         elif isinstance(landing, NodeEvent):
             return self._node(landing)
         return []
@@ -262,12 +264,16 @@ class Judge:
 
     def _sample(self, sample: Sample) -> None:
         """Tell a metric to the attempt that has the node for itself; else it is nobody's."""
-        name = None if sample.node is None else self._stays.alone_on(sample.node)
-        watch = self.watches.get(name or "")
+        watch = None if sample.node is None else self._alone_on(sample.node)
         if watch is None or sample.cluster != watch.run.cluster:
             return
-        if sample.attempt is None or sample.attempt == name:
+        if sample.attempt is None or sample.attempt == watch.name:
             watch.note_sample(sample, self._now)
+
+    def _alone_on(self, node: str) -> AttemptWatch | None:
+        """Return who has a node for itself, as far as it is watched."""
+        watch = self.watches.get(self._stays.alone_on(node) or "")
+        return watch if watch is not None and node in watch.run_nodes else None
 
     def _source(self, status: SourceStatus) -> None:
         if status.source == SCHEDULER:

@@ -7,7 +7,7 @@ apart hears the same as a live run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from relume.features.metrics.edges import LINK_COUNTERS
 from relume.features.metrics.job import JobMetrics
@@ -20,13 +20,18 @@ from relume.models.straggler.conditions import conditions_of
 from relume.verdict import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from relume.events import Sample
+    from relume.features.metrics.points import Series
     from relume.models.straggler.evidence import Condition
     from relume.serve.live.course import Course
 
 _OF_NODES: Final = OF_PEERS | LINK_COUNTERS
+STALL_METRICS: Final = OF_STALLS
 METRICS: Final = OF_STALLS | _OF_NODES
 """What is listened to; others needn't be read."""
 SOURCE: Final = "node_metrics"
@@ -36,6 +41,34 @@ AHEAD_MICROS: Final = 15_000_000
 MEASURED_SHARE: Final = 0.8
 """Share of the nodes that must be measured. Of others nobody knows: one may write a checkpoint for
 which the rest waits. One in five may be missing, since a node that died isn't measured either."""
+
+
+class Heard(NamedTuple):
+    """Samples that one attempt listens to, in columns.
+
+    `series` are numbered by `numbers`; each sample has a time, and is of one of `METRICS`, of
+    `STALL_METRICS` where `of_stalls` says so.
+    """
+
+    series: Sequence[Series]
+    numbers: NDArray[np.int32]
+    times: NDArray[np.int64]
+    values: NDArray[np.float64]
+    of_stalls: NDArray[np.bool_]
+
+    def chosen(self, which: NDArray[np.bool_]) -> Heard:
+        """Return some of them."""
+        return Heard(
+            self.series,
+            self.numbers[which],
+            self.times[which],
+            self.values[which],
+            self.of_stalls[which],
+        )
+
+    def of(self) -> list[Series]:
+        """Return the series of each sample."""
+        return [self.series[number] for number in self.numbers.tolist()]
 
 
 class Measured:
@@ -59,6 +92,17 @@ class Measured:
         if sample.metric in self._job.metrics:
             self._job.take(sample)
             self._newest, self._has_news = max(self._newest, time), True
+
+    def hear(self, heard: Heard, now: int) -> None:
+        """Take many samples at `now`, as `take` does one after the other."""
+        fresh = (heard.times >= now - FRESH_MICROS) & (heard.times <= now + AHEAD_MICROS)
+        if not fresh.all():
+            heard = heard.chosen(fresh)
+        self._recent.take_many(heard.of(), heard.times.tolist(), heard.values.tolist())
+        if heard.of_stalls.any():
+            stalls = heard if heard.of_stalls.all() else heard.chosen(heard.of_stalls)
+            self._job.take_many(stalls.of(), stalls.times.tolist(), stalls.values.tolist())
+            self._newest, self._has_news = max(self._newest, int(stalls.times.max())), True
 
     def note_progress(self, event_time: int) -> None:
         """Take that the attempt made a step."""

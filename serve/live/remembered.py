@@ -15,6 +15,8 @@ class Remembered:
 
     Attributes
     ----------
+    sequence
+        The commit.
     now
         The session's time (UTC microseconds).
     judged
@@ -30,6 +32,7 @@ class Remembered:
         further than those before.
     """
 
+    sequence: int
     now: int
     judged: Judged
     history: TemplateHistory

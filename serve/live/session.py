@@ -40,6 +40,8 @@ COMMIT_SECONDS = 5.0
 """How long lines and ticks that led to nothing may wait for their commit: each costs an fsync."""
 TICK_SECONDS = 0.1
 """The least time from one tick to the next: each looks at every attempt."""
+STATE_CURSOR = "state"
+"""In the ledger: the commit of the newest state that was kept."""
 STALE_SECONDS = 60.0
 """After so long without a snapshot nobody knows any more which jobs run."""
 
@@ -334,9 +336,14 @@ class Session:
 
     def _keep(self, point: LakePoint, *, is_last: bool = False) -> None:
         """Keep what is known as of the last commit: all that it led to is told."""
+        if not self._options.state_seconds:
+            return
         self._healthy.close()
+        # A ledger that doesn't have it is another one, or an older copy: it lacks Advice.
+        self._around.ledger.put_cursor(STATE_CURSOR, str(point.sequence))
         complete, restored = self._books.done
         known = Remembered(
+            sequence=point.sequence,
             now=self._now,
             judged=self._judge.judged(),
             history=self._healthy.history,
@@ -348,8 +355,10 @@ class Session:
         self._states.keep(known, point, self._now, last=is_last)
 
     def _is_usable(self, known: Remembered) -> bool:
-        """Whether nobody took away since what healthy attempts taught."""
-        return not (len(known.history) and self._healthy.is_removed)
+        """Whether nobody took away since what healthy attempts taught, or what was told."""
+        told = int(self._around.ledger.cursors().get(STATE_CURSOR, "0"))
+        is_forgotten = len(known.history) > 0 and self._healthy.is_removed
+        return told >= known.sequence and not is_forgotten
 
     def _remember(self, known: Remembered) -> None:
         self._now = max(self._now, known.now)

@@ -30,7 +30,7 @@ from relume.serve.analysis import AttemptAnalysis
 from relume.serve.live.course import Course
 from relume.serve.live.history import RunKey
 from relume.serve.live.jobfacts import JobFacts
-from relume.serve.live.measured import Measured, NodeConditions
+from relume.serve.live.measured import Heard, Measured, NodeConditions
 from relume.serve.live.mind import DECIDED, Around, Mind
 from relume.serve.live.naming import log_source
 from relume.serve.live.pace import Pace
@@ -175,6 +175,10 @@ class AttemptWatch:
         """
         if sample.node in self.run_nodes:
             self._measured.take(sample, now)
+
+    def hear(self, heard: Heard, now: int) -> None:
+        """Take many metrics of nodes that the attempt has for itself and runs on, as of `now`."""
+        self._measured.hear(heard, now)
 
     def note_over(self, now: int) -> AttemptGaps | None:
         """Take that it is known at `now`, by the clock of the ticks, that it is over.

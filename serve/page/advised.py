@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from relume.advice import Advice, Disposition, Mode, Operation
+from relume.advice import Advice, Disposition
 from relume.serve.ledger import AttemptRecord, IncidentRecord, Ledger, Standing
 from relume.serve.page.jobs import shown_evidence
 from relume.serve.page.missing import no_such
@@ -59,14 +59,8 @@ class AdvicePage:
 
 
 def waits_for_person(advice: Advice) -> bool:
-    """Whether somebody has to say yes or no to an Advice that is active."""
-    return (
-        advice.mode is Mode.APPROVE
-        and advice.settled
-        and advice.operation is not Operation.OBSERVE
-        and advice.decided_at is None
-        and advice.reconciliation.disposition is Disposition.PENDING
-    )
+    """Whether somebody has to say yes or no to an Advice, if it hasn't expired."""
+    return advice.is_waiting and advice.reconciliation.disposition is Disposition.PENDING
 
 
 def count_waiting(ledger: Ledger, now: int) -> int:

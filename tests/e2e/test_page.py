@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from relume.advice import Advice
+from relume.advice import Advice, Answer, Approval
 from relume.benchmarks.page.browser import Watched, chromium, window
 from relume.benchmarks.page.filling import fill
 from relume.benchmarks.serving import CLUSTER, ServiceProcess, running_job, snapshot_of
@@ -217,6 +217,56 @@ def test_a_person_says_whether_it_was_right(site: Site, watched: Watched) -> Non
     assert (label.right, label.who, label.why) == (False, "ada", "a <b>cable</b>")
     page.get_by_role("link", name="Log out").click()
     page.get_by_role("link", name="Log in", exact=True).wait_for()
+
+
+@pytest.mark.parametrize(
+    ("button", "number", "answer"), [("Approve", 1, "approved"), ("Reject", 2, "rejected")]
+)
+def test_a_person_approves_and_rejects(
+    site: Site, watched: Watched, button: str, number: int, answer: str
+) -> None:
+    log_in(watched, site)
+    page, advice = watched.page, site.advice[number]
+    row = page.locator(f"#row-{advice.advice_id}")
+    row.get_by_role("button", name=button).click()
+    page.locator("#decide [name=why]").fill("looked at it")
+    page.locator("#decide-yes").click()
+    page.locator("#decide[open]").wait_for(state="detached")
+    row.get_by_role("button", name=button).wait_for(state="detached")
+    expect_text(watched, f"#row-{advice.advice_id}", f"{answer} by ada")
+    known = site.ledger.get(advice.advice_id)
+    assert known is not None
+    assert known.approval is not None
+    told = known.approval
+    assert (told.answer.value, told.who, told.why) == (answer, "ada", "looked at it")
+
+
+def test_an_answer_that_comes_too_late_is_refused_in_words(site: Site) -> None:
+    with site.window() as watched:
+        log_in(watched, site)
+        advice = site.advice[4]
+        watched.page.locator(f"#yes-{advice.advice_id}").click()
+        gone = Approval(Answer.REJECTED, "grace", None, SystemClock().now())
+        site.ledger.answer(advice.advice_id, gone)
+        watched.page.locator("#decide-yes").click()
+        expect_text(watched, "#decide-error", "grace")
+        assert watched.page.locator("#decide[open]").count() == 1
+
+
+def test_the_keys_decide(site: Site, watched: Watched) -> None:
+    log_in(watched, site)
+    page = watched.page
+    page.keyboard.press("j")
+    chosen = page.locator("#live .row.chosen")
+    chosen.wait_for()
+    page.keyboard.press("n")
+    page.locator("#decide[open]").wait_for()
+    assert page.locator("#decide-title").text_content() == "Reject"
+    page.keyboard.press("Escape")
+    page.locator("#decide[open]").wait_for(state="detached")
+    page.keyboard.press("y")
+    page.locator("#decide[open]").wait_for()
+    assert page.locator("#decide-title").text_content() == "Approve"
 
 
 def test_the_login_goes_nowhere_else(site: Site, watched: Watched) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from relume.ingest.blocks import Block
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relume.ingest.blocks import Block, BlockPiece
 from relume.ingest.loglines import LineParser
+from relume.serve import tails as module
 from relume.serve.tails import OPEN_TAILS, TAIL_BYTES, Tails
 
 TIME = 1_772_420_400_000_000
@@ -46,3 +51,30 @@ def test_of_many_logs_the_oldest_keep_their_end_only() -> None:
 
 def test_a_kernel_s_clock_says_nothing_of_the_job() -> None:
     assert not list(ends_of(("log", "2026-03-02 03:00:00 a\n"), stream="kernel").of_job())
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"a", b"line\rdrawn", b"crlf\r", b"x" * 30]), max_size=40),
+    st.integers(5, 60),
+    st.booleans(),
+)
+def test_the_last_lines_are_those_that_a_walk_from_the_end_finds(
+    lines: list[bytes],
+    kept: int,
+    ends: bool,  # noqa: FBT001
+) -> None:
+    block = Block(
+        b"\n".join(lines) + (b"\n" if ends else b""), "log", 3, raw_offset=0, line_offset=0
+    )
+    data = block.data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "TAIL_BYTES", kept)
+        patch.setattr(module, "TAIL_LINES", kept // 3)
+        found = module._last_lines(data)  # noqa: SLF001
+        walked = module._last_long_lines(data, len(data) - data.endswith(b"\n"))  # noqa: SLF001
+    assert found == walked
+    assert list(block.lines_from(found[0])) == [block.line_at(start) for start in found[0]]
+    begin = data.find(b"\n") + 1
+    piece = BlockPiece(block, begin, len(data))
+    starts = [start - begin for start in found[0] if start >= begin]
+    assert list(piece.lines_from(starts)) == [piece.line_at(start) for start in starts]

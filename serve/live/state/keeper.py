@@ -117,6 +117,10 @@ class StateKeeper:
                 if value is not None and is_usable(value):
                     log.info("going on from the state as of commit %d", header.point.sequence)
                     found = Kept(header.point, value)
+                elif value is not None:
+                    log.warning(
+                        "the kept state %s is not used: what goes with it is gone", path.name
+                    )
             if header is None or found is None:
                 _remove(path)
             else:

@@ -12,10 +12,16 @@ from relume.cli.output import print_json, say
 from relume.printing import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from relume.serve.reports.falsepositives import FalsePositive
-    from relume.serve.reports.scoreboard import Estimate, RuleScore
+    from relume.serve.reports.scoreboard import Estimate, RuleScore, Scoreboard
 
 MAX_LINE = 300
+COLUMNS = (
+    *("rule", "kind", "alarms", "true", "false", "unlabelled", "precision"),
+    *("false/job-day", "false/1000 node-days", "futile", "agreement"),
+)
 SinceOption = Annotated[
     str, typer.Option("--since", metavar="SPAN", help="How far back: 24h, 7d, 4w …")
 ]
@@ -56,19 +62,9 @@ def scoreboard(
     if as_json:
         print_json(msgspec.to_builtins(board))
         return
-    names = ("rule", "kind", "alarms", "true", "false", "unlabelled", "precision")
-    more = ("false/job-day", "false/1000 node-days", "futile", "agreement")
-    write_text((*names, *more), [_row(one) for one in (*board.rules, board.total)])
-    say(
-        f"{board.attempts} attempts ran {board.job_days:.2f} job-days and {board.node_days:.2f} "
-        f"node-days in which an alarm would have been false; "
-        f"{_estimate(board.incidents_per_job_day)} alarms a job-day were right"
-    )
-    if board.total.unlabelled:
-        say(
-            f"of {board.total.unlabelled} alarms nobody knows whether they were right, "
-            f"{board.total.unlabelled_acted} of them acted on: see relume advice label"
-        )
+    write_text(COLUMNS, [_row(one) for one in (*board.rules, board.total)])
+    for words in _summary(board):
+        say(words)
 
 
 def false_positives(
@@ -101,6 +97,19 @@ def false_positives(
             typer.echo(f"{label:>9}  {printable(text)}".rstrip())
         typer.echo()
     say(f"{len(found)} false alarms in {since}")
+
+
+def _summary(board: Scoreboard) -> Iterator[str]:
+    yield (
+        f"{board.attempts} attempts ran {board.job_days:.2f} job-days and {board.node_days:.2f} "
+        f"node-days in which an alarm would have been false; "
+        f"{_estimate(board.incidents_per_job_day)} alarms a job-day were right"
+    )
+    if board.total.unlabelled:
+        yield (
+            f"of {board.total.unlabelled} alarms nobody knows whether they were right, "
+            f"{board.total.unlabelled_acted} of them acted on: see relume advice label"
+        )
 
 
 def _row(one: RuleScore) -> list[object]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from measuring import WAITING, WORKING, answer_of, measured
+from measuring import WAITING, WORKING, answer_of, batch_of, measured
 from recording import SECOND, START, clock, entry, judging, logged, recorded, steps
 from relume.advice import Advice
 from relume.cli import app
@@ -199,7 +199,12 @@ def test_fewer_ticks_change_nothing_with_metrics_either(
     samples = list(measured(NODES, begin, len(course), course.__getitem__))
     [unit] = dataset_units(read_dataset(folder))
     unit = replace(unit, samples=lambda _: iter(samples))
-    assert advice_of(unit, Judge) == advice_of(unit, Eager)
+    expected = advice_of(unit, Eager)
+    assert advice_of(unit, Judge) == expected
+    together = 1 + silence % 90
+    parts = [batch_of(samples[n : n + together]) for n in range(0, len(samples), together)]
+    unit = replace(unit, samples=lambda _: iter(parts))
+    assert advice_of(unit, Judge) == expected
 
 
 def test_a_backtest_of_a_lake_with_metrics_from_end_to_end(tmp_path: Path) -> None:

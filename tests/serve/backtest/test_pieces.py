@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.ingest.blocks import Block, BlockAssembler, blocks_of_lines
 from relume.ingest.loglines import LineParser
+from relume.serve.backtest import pieces as module
 from relume.serve.backtest.pieces import LineClock, timed_pieces
 
 BASE = 1_772_582_400
@@ -118,3 +119,44 @@ def test_lines_before_the_first_clock_have_its_time() -> None:
 def test_a_log_without_clocks_has_none() -> None:
     assert times(cut(["a", "b", line(FORMS[2], 7, 0)], 2))[0][0] is None
     assert times(cut(["a", "b"], 1 << 20)) == [(None, "a"), (None, "b")]
+
+
+WORDS = st.sampled_from(["", "x", "step 1", "é", "ab\rcd", "2026-03-04", "12:00:00", "\x00"])
+REPEATED = st.lists(
+    st.tuples(
+        st.sampled_from([*FORMS, "{n}"]),
+        st.sampled_from([5, 6, 6, 7, 400, 80_000]),
+        st.integers(1, 14),
+        WORDS,
+    ),
+    max_size=25,
+).map(
+    lambda made: [
+        line(form, second, 7) + words if n % 9 != 8 else words
+        for form, second, count, words in made
+        for n in range(count)
+    ]
+)
+
+
+@given(REPEATED, st.integers(60, 3000), st.booleans())
+def test_lines_that_repeat_a_clock_are_passed_together(
+    text: list[str],
+    size: int,
+    ends: bool,  # noqa: FBT001
+) -> None:
+    raw = "\n".join(text).encode() + (b"\n" if ends else b"")
+    found = []
+    for worth in (1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_WORTH_A_TABLE", worth)
+            assembler = BlockAssembler("log", block_bytes=size)
+            blocks = [*assembler.feed(raw), *assembler.finish()]
+            pieces = timed_pieces(blocks, LineClock(LineParser("log")))
+            found.append(
+                [
+                    (one.second, one.is_vague, one.block and (one.block.data, one.block.line_at(0)))
+                    for one in pieces
+                ]
+            )
+    assert found[0] == found[1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from relume.ingest.lake.journal import read_positions
 from relume.ingest.lake.retention import JUDGE, STATE, plan_pruning
 from relume.models.templates.history import TemplateHistory
 from relume.serve.healthy import HISTORY_FILE
+from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.session import Session
 from relume.slurm.job import SlurmJob
@@ -203,6 +206,28 @@ def test_who_removes_what_healthy_jobs_taught_is_heeded(live: Live) -> None:
     (live.path / "lake" / HISTORY_FILE).unlink()
     live.session = Session(live.around)
     assert states(live) == []
+
+
+def test_an_older_copy_of_the_ledger_is_told_again_what_it_lacks(
+    live: Live, caplog: pytest.LogCaptureFixture
+) -> None:
+    trains(live)
+    live.session.flush()
+    files = (live.path / name for name in ("ledger.db", "copy.db"))
+    now, copy = (sqlite3.connect(file) for file in files)
+    with closing(now), closing(copy):
+        now.backup(copy)
+    fails(live)
+    live.tick(40)
+    assert len(live.advice()) == 2
+    live.session.finish()
+    live.session.close()
+    live.around = replace(live.around, ledger=Ledger.open(sqlite_url(live.path / "copy.db")))
+    live.ledger.close()
+    live.ledger = live.around.ledger
+    live.session = Session(live.around)
+    assert "what goes with it is gone" in caplog.text
+    assert [one[2:] for one in live.advice()] == [("RESTART", False), ("RESTART", True)]
 
 
 def test_the_lake_may_be_pruned_up_to_the_older_state(live: Live) -> None:

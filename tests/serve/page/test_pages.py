@@ -8,7 +8,7 @@ import re
 import pytest
 
 from paging import NOW, SECOND, Html, Site
-from relume.advice import Disposition, Mode, Reconciliation
+from relume.advice import Answer, Approval, Disposition, Mode, Reconciliation
 from relume.benchmarks.page.filling import HOSTILE, fill
 from relume.errors import UnreachableError
 from relume.serve.api import PartStatus
@@ -140,6 +140,18 @@ def test_advice_of_other_modes_waits_for_nobody(site: Site) -> None:
     late = site.twin("/advice")
     assert (late["active_total"], len(late["recent"])) == (0, 6)
     assert "Approve" not in site.page("/advice").text.replace("Approve or reject", "")
+
+
+@pytest.mark.parametrize("answer", [Answer.APPROVED, Answer.REJECTED])
+def test_an_answer_is_shown_with_who_gave_it(site: Site, answer: Answer) -> None:
+    [one, *_] = fill(site.ledger, NOW, 2)
+    site.ledger.answer(one.advice_id, Approval(answer, "ada", "<i>sure</i>", NOW))
+    words = f"{answer.value} by ada 0 s ago: <i>sure</i>"
+    assert words in site.page(f"/advice/{one.advice_id}").text.replace("ago :", "ago:")
+    assert words in site.page("/advice").text.replace("ago :", "ago:")
+    twin = site.twin("/advice")
+    assert twin["waiting_total"] == 1
+    assert len(twin["recent"]) == (answer is Answer.REJECTED)
 
 
 def test_one_advice_tells_what_became_of_it_and_who_said_what(site: Site) -> None:
