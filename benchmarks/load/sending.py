@@ -24,8 +24,8 @@ from relume.errors import UnreachableError
 NICENESS = 10
 CONNECTIONS = 4
 JOBS_PER_BODY = 50
-_SNAPPY = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"}
-_REMOTE_WRITE = _SNAPPY | {"X-Prometheus-Remote-Write-Version": "0.1.0"}
+SNAPPY = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"}
+_REMOTE_WRITE = SNAPPY | {"X-Prometheus-Remote-Write-Version": "0.1.0"}
 _TOO_MANY, _UNAVAILABLE = 429, 503
 _GRACE_SECONDS = 120.0
 
@@ -206,7 +206,7 @@ class _Sender:
             )
         write = self._target.route.endswith("/write")
         answer = client.post(
-            self._target.route, content=body, headers=_REMOTE_WRITE if write else _SNAPPY
+            self._target.route, content=body, headers=_REMOTE_WRITE if write else SNAPPY
         )
         if answer.is_success:
             return None
