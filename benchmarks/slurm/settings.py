@@ -139,6 +139,7 @@ def my_cnf(root: Path, base_port: int, user: str) -> str:
 [mariadbd]
 user={user}
 datadir={root}/mysql
+tmpdir={root}/run
 socket={root}/run/mariadb.sock
 pid-file={root}/run/mariadb.pid
 port={database_port(base_port)}

@@ -27,7 +27,9 @@ def service(
     url: str, clock: Clock, *, ca_file: Path | None, token: str | None
 ) -> Iterator[Finding]:
     """Ask the service how its parts are, and what time it is there."""
+    asked = clock.now()
     answer = _get(f"{url}/readyz", ca_file, token)
+    answered = clock.now()
     if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         yield unknown(
             "service",
@@ -41,7 +43,7 @@ def service(
         yield from _parts(url, answer)
     date = answer.headers.get("date")
     if date is not None:
-        yield skew("clock", f"the service at {url}", parsedate_to_datetime(date), clock)
+        yield skew("clock", f"the service at {url}", parsedate_to_datetime(date), (asked, answered))
 
 
 def _parts(url: str, answer: httpx2.Response) -> Iterator[Finding]:
@@ -67,9 +69,14 @@ _FIXES = {
 }
 
 
-def skew(check: str, who: str, theirs: datetime, clock: Clock) -> Finding:
-    """Return how far another clock is from ours; it was read just now, in whole seconds."""
-    off = (from_datetime(theirs) - clock.now()) / MICROSECONDS_PER_SECOND
+def skew(check: str, who: str, theirs: datetime, asked: tuple[int, int]) -> Finding:
+    """Return how far another clock is from ours.
+
+    `theirs` was read in whole seconds between two of our times (UTC microseconds): when it was
+    asked for, and when the answer was there.
+    """
+    said, (begin, end) = from_datetime(theirs), asked
+    off = (said - min(max(said, begin), end)) / MICROSECONDS_PER_SECOND
     away = max(0.0, abs(off) - _ROUNDED_SECONDS)
     words = f"the clock of {who} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours"
     fix = "let NTP or chrony keep the clocks of both machines; times of logs are compared"

@@ -36,18 +36,20 @@ def slurm(cluster: str, slurm_conf: str, clock: Clock) -> Iterator[Finding]:
     environment = {**os.environ, "TZ": "UTC", "SLURM_TIME_FORMAT": "standard"}
     if slurm_conf:
         environment["SLURM_CONF"] = slurm_conf
-    answered = _run(PING, environment)
-    if not is_up(answered):
+    pinged = _run(PING, environment)
+    if not is_up(pinged):
         fix = "start slurmctld, or set controller.slurm_conf to the right file"
-        said = " ".join(answered.split())[:MAX_SHOWN]
+        said = " ".join(pinged.split())[:MAX_SHOWN]
         yield unreachable("slurm", f"slurmctld doesn't answer: {said}", fix)
         return
     yield ok("slurm", "slurmctld answers")
+    asked = clock.now()
     config = _run(SHOW_CONFIG, environment)
+    answered = clock.now()
     as_of = _AS_OF.search(config)
     if as_of is not None:
         theirs = datetime.fromisoformat(as_of[1]).replace(tzinfo=UTC)
-        yield skew("clock", "slurmctld", theirs, clock)
+        yield skew("clock", "slurmctld", theirs, (asked, answered))
     yield from settings(parse_config(config), cluster)
 
 

@@ -33,8 +33,7 @@ class _Told(msgspec.Struct):
 class Overview:
     """The part of the ledger that counts and looks up many records by one question."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def count_incidents(self) -> tuple[int, Counter[Kind], Counter[Operation]]:
         """Return how many incidents go on; of the newest ones their kinds, and what is advised."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
+from relume.errors import UnreachableError
 from relume.serve.ledger.address import Access, is_file, parse
 from relume.serve.ledger.database import Database
 from relume.serve.ledger.migrate import bring_up_to_date
@@ -14,6 +15,8 @@ from relume.serve.ledger.migrate import bring_up_to_date
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+TURN_SECONDS = 60.0
+"""How long a change waits for those of other threads before it."""
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
@@ -82,7 +85,7 @@ class Store:
         connection), so it changes nothing but the database; what it wrote is there once.
         """
         # Our own threads queue up here: SQLite's waiting is by polling, and unfair.
-        with self._turn:
+        with self._alone():
             return self.database.write(lambda connection: work(connection, *args, **kwargs))
 
     @contextmanager
@@ -94,7 +97,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Run a transaction as `write` does, but once: nothing is tried again."""
-        with self._turn, self.database.writing() as connection:
+        with self._alone(), self.database.writing() as connection:
             yield connection
 
     def close(self) -> None:
@@ -102,9 +105,24 @@ class Store:
         self.database.close()
 
     @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait for the threads that write before this one; not for ever, if a server is stuck."""
+        if not self._turn.acquire(timeout=TURN_SECONDS):
+            raise UnreachableError(
+                f"ledger {self.name}",
+                found="other changes that wait for the database",
+                expected=f"that they are done within {TURN_SECONDS:.0f} s",
+                hint="nothing was changed; look at the database",
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
     def migrating(self) -> Iterator[Connection]:
         """Change tables while nobody else does, whoever opens the database at the same time."""
-        with self._turn, self.database.migrating() as connection:
+        with self._alone(), self.database.migrating() as connection:
             yield connection
 
 

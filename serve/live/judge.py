@@ -12,7 +12,7 @@ from functools import partial
 
 from relume.advice import Advice, Mode
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.events import NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
+from relume.events import CollectiveDump, NodeEvent, Sample, SchedulerEvent, SourceStatus, Tick
 from relume.identity import AttemptId, read_comment, run_name
 from relume.ingest.lake.batches import Landing, LineBatch, Parsers
 from relume.ingest.lake.samplebatches import SampleBatch
@@ -156,14 +156,23 @@ class Judge:
         elif isinstance(landing, SourceStatus):
             self._look(landing.observed_at)
             self._source(landing)
-        elif isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
+        elif isinstance(landing, NodeEvent):
+            return self._node(landing)
+        else:
+            self._measure(landing)
+        return []
+
+    def _measure(self, landing: Landing) -> None:
+        """Take what was measured, or dumped by a rank."""
+        if isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
         elif isinstance(landing, SampleBatch):
             for watch, heard in self._listening.split(landing, self._alone_on):
                 watch.hear(heard, self._now)
-        elif isinstance(landing, NodeEvent):
-            return self._node(landing)
-        return []
+        elif isinstance(landing, CollectiveDump):
+            dumped = self.watches.get(landing.attempt)
+            if dumped is not None:
+                dumped.note_dump(landing)
 
     @property
     def told(self) -> tuple[Told, ...]:

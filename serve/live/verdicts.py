@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from relume.advice import Operation
+from relume.dumps import Dumps, RankDump
+from relume.events import CollectiveDump
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
+from relume.models.collectives.evidence import judge_dumps
 from relume.models.diagnosis.episode import SchedulerFacts
 from relume.models.diagnosis.settings import DiagnosisSettings
 from relume.models.templates.history import TemplateHistory
@@ -18,6 +21,8 @@ from relume.serve.progress import Progress
 from relume.verdict import Domain, Kind, Locator, Retry, Verdict
 
 log = logging.getLogger(__name__)
+MAX_DUMPS = 1 << 16
+"""Ranks of one attempt whose dumps are looked at."""
 _NO_FINDING: dict[str, Any] = {
     "kind": Kind.UNKNOWN,
     "cause": None,
@@ -53,6 +58,8 @@ class Verdicts:
         self._attempt, self._analysis, self._settings = attempt, analysis, settings
         self._nothing = Verdict(attempt=attempt, confidence=0.0, **_NO_FINDING)
         self._is_degraded = False
+        self._dumps: dict[int, RankDump] = {}
+        self._has_new_dumps = False
 
     @property
     def progress(self) -> Progress:
@@ -67,6 +74,26 @@ class Verdicts:
             log.exception("%s: diagnosis failed on %s", self._attempt, block.file)
             self._is_degraded = True
 
+    def note_dump(self, dump: CollectiveDump) -> None:
+        """Take the flight recorder of one rank; of several of a rank the newest counts."""
+        if dump.rank not in self._dumps and len(self._dumps) >= MAX_DUMPS:
+            return
+        self._dumps[dump.rank] = RankDump(
+            rank=dump.rank,
+            file=f"dump of rank {dump.rank}",
+            version=dump.version,
+            groups=dump.groups,
+            collectives=dump.collectives,
+        )
+        self._has_new_dumps = True
+
+    def _take_dumps(self) -> None:
+        """Judge the dumps that came since the last time, all ranks together."""
+        if self._has_new_dumps:
+            self._has_new_dumps = False
+            ranks = tuple(dump for _, dump in sorted(self._dumps.items()))
+            self._analysis.note_dumps(judge_dumps(Dumps(ranks)))
+
     def note_scheduler(self, facts: SchedulerFacts) -> None:
         """Take where and when the attempt ran, and its end when it has come."""
         self._analysis.note_scheduler(facts)
@@ -75,6 +102,7 @@ class Verdicts:
         """Return the verdict on what is known by now, for decisions; cheap while a job is well."""
         if not self._is_degraded:
             try:
+                self._take_dumps()
                 if not (is_over or is_hang or self._analysis.shows_failure()):
                     return self._nothing
                 # Nothing is done yet about slow jobs that run: that they are slow may wait.
@@ -87,6 +115,7 @@ class Verdicts:
     def full(self) -> Verdict:
         """Return the verdict on everything seen, stragglers and numeric troubles included."""
         try:
+            self._take_dumps()
             return self._analysis.verdict(self._settings)
         except Exception:
             log.exception("%s: diagnosis failed", self._attempt)

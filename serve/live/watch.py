@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from relume.advice import Advice, Mode
-from relume.events import Sample
+from relume.events import CollectiveDump, Sample
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.loglines import LineParser
@@ -179,6 +179,10 @@ class AttemptWatch:
     def hear(self, heard: Heard, now: int) -> None:
         """Take many metrics of nodes that the attempt has for itself and runs on, as of `now`."""
         self._measured.hear(heard, now)
+
+    def note_dump(self, dump: CollectiveDump) -> None:
+        """Take the flight recorder of one of its ranks."""
+        self._verdicts.note_dump(dump)
 
     def note_over(self, now: int) -> AttemptGaps | None:
         """Take that it is known at `now`, by the clock of the ticks, that it is over.

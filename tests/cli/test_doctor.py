@@ -31,7 +31,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["doctor", *map(str, arguments)])
+    return CliRunner().invoke(app, ["doctor", "--patience", "300", *map(str, arguments)])
 
 
 def test_each_failing_line_says_what_to_do(file: Path) -> None:
@@ -46,7 +46,7 @@ def test_each_failing_line_says_what_to_do(file: Path) -> None:
 
 
 def test_the_same_is_a_document(file: Path) -> None:
-    result = run("--config", file, "--json", "--patience", "60")
+    result = run("--config", file, "--json")
     document = json.loads(result.stdout)
     assert document["exit_code"] == result.exit_code == 3
     logs = [one for one in document["findings"] if one["check"] == "logs"]

@@ -42,6 +42,10 @@ PAGES = {
     "login": "/login",
 }
 WIDTHS = {"light": (390, 1440), "dark": (390, 1920)}
+FOCUSED = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
+IS_SEEN = """document.activeElement === document.body
+  || getComputedStyle(document.activeElement).outlineStyle !== 'none'"""
+"""Whether it can be seen where the focus is."""
 
 
 @dataclass
@@ -286,9 +290,9 @@ def test_keys_reach_everything(site: Site, watched: Watched) -> None:
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("j")
+    following = page.evaluate("document.querySelector('.row.chosen').nextElementSibling.id")
     page.keyboard.press("j")
-    second = page.locator("#live .row").nth(1)
-    assert "chosen" in str(second.get_attribute("class"))
+    assert page.evaluate("document.querySelector('.row.chosen').id") == following
     page.keyboard.press("Enter")
     page.wait_for_url("**/incidents/*")
     for key, path in (
@@ -320,14 +324,12 @@ def test_every_control_is_reached_by_tab(watched: Watched) -> None:
     page.locator("html.js").wait_for()
     wanted = page.locator("a, button, input, summary").filter(visible=True).count()
     reached = set()
-    for _ in range(wanted + 5):
+    for _ in range(4 * wanted):  # what comes meanwhile may bring the focus back to the start
         page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)")
-        )
-        assert page.evaluate(
-            "document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== 'none'"
-        )
+        reached.add(page.evaluate(FOCUSED))
+        assert page.evaluate(IS_SEEN)
+        if len(reached) >= wanted:
+            break
     assert len(reached) >= wanted
 
 

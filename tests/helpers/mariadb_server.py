@@ -25,6 +25,7 @@ _SYSTEM = "/usr/sbin:/sbin"
 _SETTINGS = """\
 [mariadbd]
 datadir={folder}/data
+tmpdir={folder}/tmp
 socket={socket}
 pid-file={folder}/mariadb.pid
 log-error={folder}/mariadb.log
@@ -44,6 +45,7 @@ class MariaDB:
         self.folder = folder
         self.socket = folder / "s"
         self.defaults = folder / "my.cnf"
+        (folder / "tmp").mkdir()  # a server that starts removes the tables of others from /tmp
         self.defaults.write_text(
             _SETTINGS.format(folder=folder, socket=self.socket, more=more), encoding="utf-8"
         )

@@ -32,6 +32,7 @@ PURE: Final = ("relume.models.", "relume.features.")
 MODULES: Final = frozenset(
     {
         "relume.advice",
+        "relume.dumps",
         "relume.events",
         "relume.identity",
         "relume.reasons",

@@ -229,6 +229,7 @@
     const actions = { g: () => { isGoing = true; setTimeout(() => { isGoing = false; }, 1500); }, j: () => step(1), k: () => step(-1), t: theme, "?": () => $("help").showModal(), y: () => press("approve"), n: () => press("reject"), "/": () => { const field = $("q"); if (field) field.focus(); else location.assign("/jobs"); } };
     const action = actions[event.key];
     if (action) { event.preventDefault(); action(); }
+    else if (event.key === "Enter" && chosen && document.activeElement === document.body) $(chosen)?.querySelector("a")?.click();
     else if (event.key === "Escape") { const open = $("status"); if (open) open.open = false; }
   });
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bad_server import Visit, serving
-from relume.clock import ManualClock, SystemClock, to_datetime
+from relume.clock import SystemClock, to_datetime
 from relume.errors import UnreachableError
 from relume.serve.doctor import network
 from relume.serve.doctor.finding import Finding
@@ -78,12 +78,19 @@ def test_what_does_not_answer_is_unreachable() -> None:
     [(0, "ok"), (2.9, "ok"), (-2.9, "ok"), (4, "warning"), (-4, "warning"), (40, "failing")],
 )
 def test_a_clock_that_is_off_is_told(seconds: float, status: str) -> None:
-    clock = ManualClock(1_767_323_100_000_000)
-    theirs: datetime = to_datetime(clock.now()) + timedelta(seconds=seconds)
-    found = network.skew("clock", "slurmctld", theirs, clock)
+    now = 1_767_323_100_000_000
+    theirs: datetime = to_datetime(now) + timedelta(seconds=seconds)
+    found = network.skew("clock", "slurmctld", theirs, (now, now))
     assert found.status == status
     if status != "ok":
         assert ("ahead of" if seconds > 0 else "behind") in found.words
+
+
+def test_an_answer_that_took_long_is_no_clock_that_is_off() -> None:
+    now = 1_767_323_100_000_000
+    theirs = to_datetime(now)
+    found = network.skew("clock", "slurmctld", theirs, (now - 60_000_000, now + 60_000_000))
+    assert found.status == "ok"
 
 
 def test_the_clock_of_the_service_is_that_of_its_answers() -> None:

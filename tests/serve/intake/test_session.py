@@ -7,8 +7,16 @@ from dataclasses import replace
 from controlling import SECOND, T0
 from living import Live
 from pushing import ATTEMPT, body, stream
+from recorders import group, work
 from relume.advice import comparable
-from relume.events import LogLine, NodeEvent, SchedulerEvent, SourceStatus, Tick
+from relume.events import (
+    CollectiveDump,
+    LogLine,
+    NodeEvent,
+    SchedulerEvent,
+    SourceStatus,
+    Tick,
+)
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.push.lines import PushedLines
 from relume.serve.intake.bodies import Outcome
@@ -233,3 +241,27 @@ def test_the_word_of_a_controller_from_before_a_restart_is_missed(live: Live) ->
         ("slurm", "healthy", None),
         ("slurm", "unknown", "no snapshot since the start"),
     ]
+
+
+def test_dumps_of_a_running_job_name_who_did_not_come(live: Live) -> None:
+    push(live, events=(job(live),))
+    done = tuple(work(number, "completed") for number in range(1, 7))
+    for rank in range(4):
+        works = done if rank == 2 else (*done, work(7, "started"))
+        pushed = CollectiveDump(
+            source="push",
+            cluster="lab",
+            attempt=ATTEMPT,
+            rank=rank,
+            groups=(group(range(4)),),
+            collectives=works,
+        )
+        assert push(live, events=(pushed,)).accepted == 1
+    live.tick(2)
+    verdict = live.session.books.view(live.record(0)).verdict
+    assert verdict is not None
+    assert verdict["culprit"]["rank"] == 2
+    live.session.finish()
+    live.restart()
+    live.tick(1)
+    assert live.session.books.view(live.record(0)).verdict == verdict

@@ -48,8 +48,9 @@ def _batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def test_every_table_is_copied(source: Store) -> None:
     rows = counts(source)
     assert rows.keys() == {table.name for table in copying.TABLES}
-    # What of a family is known, and answers given before, come with their own tests.
-    assert {name for name, count in rows.items() if not count} <= {"gaps", "answers"}
+    filled = {name for name, count in rows.items() if count}
+    assert filled >= {"advice", "attempts", "audit", "cursors", "fleets", "incidents", "labels"}
+    assert filled >= {"leases", "milestones", "outcomes", "reconciliations", "incident_advice"}
 
 
 @SERVED

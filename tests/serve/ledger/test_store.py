@@ -16,6 +16,7 @@ from relume import filesystems
 from relume.errors import ConfigError, UnreachableError
 from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.ledger import sqlite as store_module
+from relume.serve.ledger import store as turn_module
 from relume.serve.ledger.store import Store
 from relume.serve.ledger.tables import CURSORS
 
@@ -149,6 +150,21 @@ def test_a_ledger_that_stays_locked_may_be_asked_again(
     ):
         raise AssertionError
     impatient.close()
+
+
+def test_a_thread_does_not_wait_for_ever_for_another_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_module, "TURN_SECONDS", 0.0)
+    with (
+        store.writing(),
+        pytest.raises(UnreachableError, match=r"other changes that wait.*nothing was changed"),
+        store.writing(),
+    ):
+        raise AssertionError
+    store.write(
+        lambda connection: connection.execute(insert(CURSORS).values(source="a", position=""))
+    )
 
 
 def test_a_failed_transaction_changes_nothing(store: Store) -> None:
