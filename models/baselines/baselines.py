@@ -74,6 +74,7 @@ class Baselines:
 
     def __init__(self, settings: BaselineSettings | None = None, *, lateness: int = 0) -> None:
         self.settings = settings or BaselineSettings()
+        self._numbers = self.settings.numbers()
         self._watermark = Watermark(lateness)
         self._series = new_series(0)
         self._seen = np.empty(0, np.int64)
@@ -218,8 +219,8 @@ class Baselines:
             order = kernels.order_by_series(samples.ids, samples.times, len(self._series))
             samples = samples.chosen(order)
         alarms = Alarms.room(len(samples.ids))
-        kept, numbers = Kept(self._series, self._seen), self.settings.numbers()
-        count = kernels.update(kept, samples, numbers, self._counts, alarms)
+        kept = Kept(self._series, self._seen)
+        count = kernels.update(kept, samples, self._numbers, self._counts, alarms)
         return alarms.by_time(count)
 
 

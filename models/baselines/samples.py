@@ -65,5 +65,13 @@ class Alarms(NamedTuple):
 
     def by_time(self, count: int) -> Alarms:
         """Return the first `count` in the order of their times, then of their series."""
-        order = np.lexsort((self.ids[:count], self.times[:count]))
-        return Alarms(self.ids[order], self.times[order], self.kinds[order], self.statistics[order])
+        places: slice | NDArray[np.int64] = slice(count)
+        if count > 1:  # most often there is none
+            places = np.lexsort((self.ids[:count], self.times[:count]))
+        ids, times, kinds, statistics = self
+        return Alarms(
+            ids[places].copy(),
+            times[places].copy(),
+            kinds[places].copy(),
+            statistics[places].copy(),
+        )

@@ -25,6 +25,8 @@ from relume.serve.live.naming import push_source
 
 WATERMARK_SECONDS = 300.0
 """An entry that is older than the newest of its stream by more than this is late."""
+MAX_ATTEMPTS = 100_000
+"""Attempts of which it is known when a line was pushed last; the first goes first."""
 LOCAL = "local"
 """Cluster of events that name none."""
 _WATERMARK = int(WATERMARK_SECONDS * MICROSECONDS_PER_SECOND)
@@ -78,10 +80,12 @@ class Arrivals:
     def recall(self, landing: Landing, now: int) -> None:
         """Take what landed before a restart, in the last minutes."""
         if isinstance(landing, SchedulerEvent):
-            self.intervals.note(landing)
+            self.note(landing)
         if isinstance(landing, LineBatch):
             if not landing.source.startswith("push "):
                 return
+            if landing.attempt is not None:
+                self._note_pushed(landing.attempt, now)
             self.courses.recall(landing)
             self.senders.recall(landing)
         elif isinstance(landing, Tick):
@@ -237,7 +241,7 @@ class Arrivals:
         newest = max((time for time in times if time is not None), default=None)
         yield from self.senders.brought(sender, named.attempt, newest, now)
         if named.attempt is not None:
-            self._pushed[named.attempt] = now
+            self._note_pushed(named.attempt, now)
         yield LineBatch(
             block=block,
             attempt=named.attempt,
@@ -248,6 +252,11 @@ class Arrivals:
             source=push_source(sender, named.job_id if named.attempt is None else None),
             event_times=None if newest is None else tuple(times),
         )
+
+    def _note_pushed(self, attempt: str, now: int) -> None:
+        while attempt not in self._pushed and len(self._pushed) >= MAX_ATTEMPTS:
+            del self._pushed[next(iter(self._pushed))]
+        self._pushed[attempt] = now
 
     def _logged(
         self, sender: str, lines: Sequence[LogLine], now: int, outcome: Outcome

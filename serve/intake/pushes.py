@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from relume.clock import MICROSECONDS_PER_SECOND
-from relume.events import SchedulerEvent, SourceStatus
+from relume.events import LogLine, Sample, SchedulerEvent, SourceStatus
 from relume.ingest.lake import LakeReader
+from relume.ingest.lake.journal import Commit
+from relume.ingest.lake.segments import TABLES
 from relume.serve.intake.arrivals import LOCAL, Arrivals, Arrived
 from relume.serve.intake.bodies import Body
 from relume.serve.intake.records import record_of
@@ -26,6 +29,9 @@ SNAPSHOTS = "snapshots"
 QUIET_SECONDS = 30.0
 """How long nothing of an attempt that is over may be pushed before its log is complete; senders
 that were cut off for longer are late."""
+RECALL_ROWS = 1_000_000
+"""Lines and samples that are read back at a start: some seconds of it."""
+_MANY = frozenset({TABLES[LogLine], TABLES[Sample]})
 KEEP_SECONDS = 5.0
 """How often the positions of streams are kept: what is newer is in the window."""
 
@@ -81,6 +87,11 @@ class Pushes:
         """Who has stopped to push."""
         return self._arrivals.senders.stale
 
+    @property
+    def missed(self) -> list[str]:
+        """Who has stopped though jobs run whose logs it brought."""
+        return self._arrivals.senders.missed
+
     def lag_seconds(self, now: int) -> float | None:
         """How far the sender that is furthest behind is behind; null for none."""
         return self._arrivals.senders.lag_seconds(now)
@@ -94,7 +105,7 @@ class Pushes:
             return
         reader = LakeReader(lake, zone=zone)
         events: dict[str, SchedulerEvent] = {}
-        for commit in reader.commits(self._begin):
+        for commit in _newest(reader.commits(self._begin)):
             self._window.append((commit.sequence, commit.committed_at))
             for landing in reader.landings_of(commit):
                 self._arrivals.recall(landing, commit.committed_at)
@@ -164,3 +175,15 @@ class Pushes:
             self._kept_at = now
             kept |= self._arrivals.courses.positions()
         return kept
+
+
+def _newest(commits: Iterable[Commit]) -> list[Commit]:
+    """Return commits, the older ones without lines and samples: a start mustn't take long."""
+    found, rows = list(commits), 0
+    for index in range(len(found) - 1, -1, -1):
+        segments = found[index].segments
+        rows += sum(segment.rows for segment in segments if segment.table in _MANY)
+        if rows > RECALL_ROWS:
+            rest = tuple(segment for segment in segments if segment.table not in _MANY)
+            found[index] = replace(found[index], segments=rest)
+    return found

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 
+from relume.features.metrics.names import load_names
 from relume.ingest.metrics.raw import Naming
+from relume.ingest.push.lines import lines_of
+from relume.ingest.push.loki import loki_protobuf
 from relume.ingest.push.remotewrite import RemoteWrite
 from relume.ingest.skips import SkipCounts
 from relume.serve.intake.bodies import Body
@@ -34,3 +37,13 @@ class SampleReceiver:
         with self._lock:
             batch = self._remote_write.decode(data, SkipCounts())
         return Body(sender=sender, samples=[batch] if len(batch) else [])
+
+
+def warm_up() -> None:
+    """Load what decodes pushes: it is compiled once a machine, which the first push would wait for.
+
+    >>> warm_up()
+    """
+    loki_protobuf(b"")
+    lines_of({}, [("", 0)]).joined()
+    SampleReceiver(load_names()).decode(b"", "")

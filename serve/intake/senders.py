@@ -51,6 +51,11 @@ class Senders:
         """Who has stopped."""
         return [name for name, sender in self._known.items() if sender.is_stale]
 
+    @property
+    def missed(self) -> list[str]:
+        """Who has stopped though jobs run whose logs it brought."""
+        return [name for name in self.stale if self._known[name].attempts]
+
     def lag_seconds(self, now: int) -> float | None:
         """How old the newest entry of the sender is that is furthest behind; null for none."""
         lags = [now - one.newest for one in self._known.values() if one.newest and not one.is_stale]

@@ -72,7 +72,8 @@ class Runner:
             wait = max(0.0, due - monotonic())
             if self.take_in():
                 wait = min(wait, TICK_SECONDS)
-            self._wake.wait(wait)
+            if not len(self.intake):  # what didn't fit into the commit goes into the next one
+                self._wake.wait(wait)
             if len(self.intake):
                 stop.wait(GATHER_SECONDS)
             if self._compacting.is_due:

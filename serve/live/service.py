@@ -17,6 +17,7 @@ from relume.serve.alerts.service import Alerts, targets_of
 from relume.serve.api import create_app
 from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
+from relume.serve.intake.receivers import warm_up as warm_up_pushes
 from relume.serve.ledger import open_configured
 from relume.serve.live.entrance import access_of, require_entrance
 from relume.serve.live.kernel import NODE
@@ -101,6 +102,7 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
             )
         )
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+        threading.Thread(target=_warm_up_pushes, name="warm-up pushes", daemon=True).start()
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
@@ -132,6 +134,14 @@ def _warm_up() -> None:
         warm_up()
     except Exception:
         log.exception("the pace of jobs can't be judged")
+
+
+def _warm_up_pushes() -> None:
+    """The same for what decodes pushes."""
+    try:
+        warm_up_pushes()
+    except Exception:
+        log.exception("pushes can't be decoded")
 
 
 def _require(serve: ServeSettings) -> None:

@@ -166,13 +166,13 @@ class Session:
     @property
     def senders(self) -> tuple[int, int, float | None]:
         """How many senders push, how many stopped, and how far the last one is behind."""
-        stopped = len(self.stopped)
+        stopped = len(self._pushes.stale)
         return len(self._pushes) - stopped, stopped, self._pushes.lag_seconds(self._now)
 
     @property
     def stopped(self) -> list[str]:
-        """Senders that pushed and don't any more."""
-        return self._pushes.stale
+        """Senders that don't push any more though jobs run whose logs they brought."""
+        return self._pushes.missed
 
     @property
     def is_told_by_push(self) -> bool:

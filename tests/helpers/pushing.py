@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from controlling import T0
@@ -15,7 +16,7 @@ from living import Live
 from relume.events import Event
 from relume.ingest.eventlines import encode_event
 from relume.ingest.push.lines import NO_TIME, PushedLines, lines_of
-from relume.serve.api import Access, Role, Tokens, create_app
+from relume.serve.api import Access, Role, Tokens, create_app, push
 from relume.serve.intake.bodies import Body
 from relume.serve.live.runner import Runner
 
@@ -60,7 +61,9 @@ def pushing(live: Live) -> Iterator[Pushing]:
     thread = threading.Thread(target=service.runner.run, args=(stop,))
     thread.start()
     try:
-        yield service
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(push, "PATIENCE_SECONDS", 600.0)  # however slow the machine is
+            yield service
     finally:
         service.runner.stop(stop)
         thread.join(timeout=60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from controlling import SECOND, T0
 from living import Live
@@ -19,8 +20,12 @@ from relume.events import (
 )
 from relume.ingest.lake import LakeReader, LineBatch
 from relume.ingest.push.lines import PushedLines
+from relume.serve.intake import pushes
 from relume.serve.intake.bodies import Outcome
 from relume.serve.live.naming import LOG_ENDED
+
+if TYPE_CHECKING:
+    import pytest
 
 SECONDS = T0 // SECOND
 FIRST = f"{SECONDS}.0"
@@ -265,3 +270,27 @@ def test_dumps_of_a_running_job_name_who_did_not_come(live: Live) -> None:
     live.restart()
     live.tick(1)
     assert live.session.books.view(live.record(0)).verdict == verdict
+
+
+def test_the_end_of_a_pushed_log_is_told_after_a_restart_too(live: Live) -> None:
+    push(live, events=(job(live),))
+    train(live, 3)
+    push(live, events=(job(live, "FAILED", exit_code=1),))
+    live.restart()
+    live.tick(40)
+    assert live.record(0).landed.complete
+
+
+def test_a_start_reads_back_the_newest_lines_only(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(live, events=(job(live),))
+    older = lines(live, "older")
+    push(live, older)
+    live.clock.advance(1)
+    newer = lines(live, "newer")
+    push(live, newer)
+    monkeypatch.setattr(pushes, "RECALL_ROWS", 1)
+    live.restart()
+    assert push(live, newer, events=(job(live, event_time=T0),)) == Outcome(0, 2)
+    assert push(live, older).accepted == 1
