@@ -348,6 +348,22 @@ BENCHES: tuple[Bench, ...] = (
         has_quick=True,
     ),
     Bench(
+        "latency",
+        "from a job's error line, pushed, to the first and the settled Advice about it, as a "
+        "client hears of them",
+        "none",
+        "relume.benchmarks.latency",
+        has_quick=True,
+    ),
+    Bench(
+        "load",
+        "200,000 samples of 3 M series and 20 MB of lines a second, pushed for ten minutes: rates, "
+        "time to a decision, memory, rows counted at both ends",
+        "none (some GB of disk)",
+        "relume.benchmarks.load.bench",
+        minutes=10.0,
+    ),
+    Bench(
         "pushed-equals-offline",
         "attempts pushed over HTTP at 1 to 1000 times their speed give the Advice of a replay, and "
         "no line is lost or doubled, with 20 kills in between",

@@ -209,7 +209,7 @@ def events_in(
     try:
         yield from from_table(table)
     except InputError as error:
-        if table.num_rows == 1:
+        if table.num_rows <= 1:  # none: its columns are wrong
             _refuse(error, f"{where} {first}", skipped)
             return
         half = table.num_rows // 2

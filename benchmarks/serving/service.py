@@ -19,6 +19,8 @@ from relume.benchmarks.machine import status_bytes
 from relume.benchmarks.serving.settings import configuration
 from relume.benchmarks.slurm.ports import HOST, PortBlock
 from relume.errors import UnreachableError
+from relume.serve.api import Role
+from relume.serve.live.entrance import MADE
 from relume.slurm.job import SlurmSnapshot
 
 CLUSTER = "lab"
@@ -144,6 +146,11 @@ class ServiceProcess:
             When it doesn't, or the process has ended.
         """
         self.process.wait_for(lambda: self.answers(route), what=route, seconds=seconds)
+
+    @property
+    def ingest_token(self) -> str:
+        """The token of role ingest that the service made."""
+        return (self.data / MADE[Role.INGEST]).read_text(encoding="ascii").strip()
 
     def anonymous_bytes(self) -> int:
         """Memory that is its own (RssAnon); 0 when it doesn't run."""

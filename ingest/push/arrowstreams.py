@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -19,10 +20,12 @@ from relume.events import Event, Sample
 from relume.ingest.eventfiles import events_in
 from relume.ingest.lake.samplebatches import SampleBatch, landed_batches
 from relume.ingest.skips import SkipCounts
-from relume.schemas import SCHEMAS, event_of
+from relume.schemas import SCHEMAS, event_of, from_table
 
 MAX_ROWS: Final = 1_000_000
 """Rows of one body."""
+MAX_REFUSED: Final = 1_000
+"""Rows of one body that may be no event: to find each takes many looks at the rows around it."""
 _BATCH, _DICTIONARY = 3, 2
 """Kinds of messages (`MessageHeader` of Arrow's Message.fbs)."""
 _KIND, _HEADER = 1, 2
@@ -47,19 +50,20 @@ def event_stream(data: bytes, skipped: SkipCounts) -> Iterator[Event | SampleBat
     ------
     InputError
         When it is no stream, cut, damaged or compressed inside, a table of no event or of another
-        schema version, and when it has too many rows.
+        schema version or other columns, and when it has too many rows, or too many that are none.
     """
     try:
         _require_plain(data)
         with pa.ipc.open_stream(data) as reader:
             kind = event_of(reader.schema)
+            from_table(reader.schema.empty_table())  # its columns are those of the event
             batches = list(reader)
     except (pa.ArrowException, OSError, struct.error, MemoryError) as error:
         raise _no_stream(str(error)) from error
     rows = sum(batch.num_rows for batch in batches)
     if rows > MAX_ROWS:
         raise InputError("body", found=f"{rows:,} rows", expected=f"at most {MAX_ROWS:,}")
-    first = 0
+    first, refused = 0, _Few()
     for batch in batches:
         try:
             batch.validate(full=True)
@@ -69,19 +73,29 @@ def event_stream(data: bytes, skipped: SkipCounts) -> Iterator[Event | SampleBat
         if kind is Sample and _is_whole(batch):
             yield from _samples(table)
         else:
-            yield from events_in(table, "row", first=first, skipped=skipped)
+            yield from events_in(table, "row", first=first, skipped=refused)
         first += batch.num_rows
+    skipped.merge(refused)
+
+
+class _Few(SkipCounts):
+    """Counts a few, and refuses more."""
+
+    def add(self, reason: str, count: int = 1, *, file: Path | str | None = None) -> None:
+        """Count what was not read."""
+        super().add(reason, count, file=file)
+        if sum(self.as_dict().values()) > MAX_REFUSED:
+            raise InputError(
+                "body",
+                found=f"more than {MAX_REFUSED:,} rows that are no event; {file}",
+                expected="values of the event",
+            )
 
 
 def _is_whole(batch: pa.RecordBatch) -> bool:
-    """Whether every row is a sample: the columns are there, and null only where that is allowed."""
-    for field in SCHEMAS[Sample]:
-        at = batch.schema.get_field_index(field.name)
-        if at < 0 or batch.schema.field(at).type != field.type:
-            return False
-        if not field.nullable and batch.column(at).null_count:
-            return False
-    return True
+    """Whether every row is a sample: null only where that is allowed."""
+    required = (field.name for field in SCHEMAS[Sample] if not field.nullable)
+    return not any(batch.column(name).null_count for name in required)
 
 
 def _samples(table: pa.Table) -> Iterator[SampleBatch]:

@@ -57,7 +57,11 @@ def loki_json(data: bytes) -> list[PushedLines]:
     found: list[PushedLines] = []
     for stream in push.streams:
         entries = (
-            (one.line, _nanoseconds(one.time), telling(one.metadata.items()))
+            (
+                one.line,
+                _nanoseconds(one.time),
+                telling(one.metadata.items()) if one.metadata else (),
+            )
             for one in stream.values
         )
         found += grouped(stream.stream, entries)

@@ -162,10 +162,7 @@ class RemoteWrite:
         skipped.add("metric_value", int((is_known & ~is_stale & ~is_timed).sum()))
         kept = np.flatnonzero(is_known & ~is_stale & is_timed)
         of, kinds, times = of[kept], kinds[kept], samples[2][kept] * _MILLISECOND
-        values = samples[1][kept].view(np.float64)
-        low, high, above = _BLANKS
-        is_blank = ((values >= low) & (values <= high)) | (values >= above)
-        values = np.where((kinds == DCGM) & is_blank, np.nan, values) * self._book.scales(of)
+        values = _scaled(samples[1][kept], kinds, self._book.scales(of))
         return self._summed(of, times, values, kinds == PART)
 
     def _summed(
@@ -213,6 +210,16 @@ class RemoteWrite:
             cluster=self._cluster,
             observed_at=observed_at,
         )
+
+
+def _scaled(
+    bits: NDArray[np.int64], kinds: NDArray[np.int32], scales: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return values by their bits, in Relume's units."""
+    values, (low, high, above) = bits.view(np.float64), _BLANKS
+    with np.errstate(all="ignore"):  # too large a value is infinite then, as it is for Python
+        is_blank = ((values >= low) & (values <= high)) | (values >= above)
+        return np.where((kinds == DCGM) & is_blank, np.nan, values) * scales
 
 
 def _labels(

@@ -80,7 +80,9 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     answer_with_problems(app)
     app.include_router(health_routes(ledger, readiness, metrics))
     app.include_router(attempt_routes(ledger, attempts_view))
-    app.include_router(stream_routes(NewsFeed(ledger)))
+    feed = NewsFeed(ledger)
+    app.state.feed = feed  # whoever ends the server ends its streams
+    app.include_router(stream_routes(feed))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
     app.include_router(report_routes(ledger, clock))

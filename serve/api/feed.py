@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from relume.advice import Advice
@@ -25,9 +25,9 @@ Told = tuple[NewsRecord, Advice]
 
 @dataclass(eq=False, slots=True)
 class Listener:
-    """One who listens. `next` gives what comes; `is_dropped` tells that it was too slow."""
+    """One who listens. `next` gives what comes; `is_dropped`: it was too slow, or all is over."""
 
-    _waiting: asyncio.Queue[Told] = field(default_factory=lambda: asyncio.Queue(MAX_WAITING))
+    _waiting: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(MAX_WAITING))
     is_dropped: bool = False
 
     async def next(self, seconds: float) -> Told | None:
@@ -36,6 +36,12 @@ class Listener:
             return await asyncio.wait_for(self._waiting.get(), seconds)
         except TimeoutError:
             return None
+
+    def end(self) -> None:
+        """Let nothing come any more."""
+        self.is_dropped = True
+        with suppress(asyncio.QueueFull):  # then nobody waits
+            self._waiting.put_nowait(None)
 
     def tell(self, told: Told) -> None:
         """Hand news over."""
@@ -71,6 +77,11 @@ class NewsFeed:
             if not self._listeners and self._task is not None:
                 self._task.cancel()
                 self._task = None
+
+    def close(self) -> None:
+        """End all streams: the service is told to end. Called in the loop."""
+        for listener in self._listeners:
+            listener.end()
 
     async def after(self, number: int) -> list[Told]:
         """Return what became known after a number, the first thousand of it."""

@@ -174,6 +174,11 @@ class Judge:
             if dumped is not None:
                 dumped.note_dump(landing)
 
+    def due_at(self, after: int) -> int | None:
+        """Return when Advice may settle next, of what becomes due after a time; null for none."""
+        due = (watch.due_at for watch in self.watches.values())
+        return min((at for at in due if at is not None and at > after), default=None)
+
     @property
     def told(self) -> tuple[Told, ...]:
         """What the last landing tells of earlier Advice, and of the one it led to."""

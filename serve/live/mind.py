@@ -76,6 +76,14 @@ class Mind:
         """Whether a first sign is left to settle, or what was advised has not come."""
         return self._first_sign is not None or not self.is_calm
 
+    @property
+    def due_at(self) -> int | None:
+        """When a first sign has had its time to settle; null while nothing is left to settle."""
+        if self._first_sign is None or (self.last is not None and self.last.settled):
+            return None
+        since = max(self._first_sign, self._course.end_seen or 0)
+        return since + int(self._settle_seconds * MICROSECONDS_PER_SECOND)
+
     def adopt(self, advice: Advice) -> None:
         """Take what the ledger holds as the newest word; further generations follow it."""
         if self.last is None or advice.generation >= self.last.generation:

@@ -69,6 +69,7 @@ class Runner:
                 self._is_due = False
                 due = monotonic() + tick
                 self.step()
+                due = min(due, monotonic() + self._seconds_to_due(tick))
             wait = max(0.0, due - monotonic())
             if self.take_in():
                 wait = min(wait, TICK_SECONDS)
@@ -161,6 +162,11 @@ class Runner:
                 self._fail(error)
             else:
                 self._error = None
+
+    def _seconds_to_due(self, tick: float) -> float:
+        with self._lock:
+            due = None if self._session is None else self._session.seconds_to_due()
+        return tick if due is None else due
 
     def on_scheduler(self, snapshot: SlurmSnapshot) -> Mapping[str, str]:
         """Take a snapshot in; return the attempt of each job when all of it is durable.

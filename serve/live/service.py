@@ -25,6 +25,7 @@ from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.polling import Ask, SlurmPolling
 from relume.serve.live.runner import Runner
+from relume.serve.live.server import Server
 from relume.serve.live.surroundings import Surroundings
 from relume.serve.page import Dashboard
 from relume.settings import ServeSettings, Settings
@@ -88,18 +89,18 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
             ).join,
         )
         alerts = Alerts.of(settings.alerts, targets, ledger, registry, runner.readiness)
-        server = uvicorn.Server(
+        server = Server(
             uvicorn.Config(
                 app,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 backlog=BACKLOG,
-                # Streams of events have no end of their own.
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=serve.tls_cert_file or None,
                 ssl_keyfile=serve.tls_key_file or None,
-            )
+            ),
+            app.state.feed,
         )
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
         threading.Thread(target=_warm_up_pushes, name="warm-up pushes", daemon=True).start()

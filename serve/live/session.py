@@ -137,6 +137,11 @@ class Session:
         self._around.metrics.note_step(now, len(self._judge.watches), len(self._logs))
         return now
 
+    def seconds_to_due(self) -> float | None:
+        """Return how long until Advice may settle: a tick then is sooner than the next one."""
+        due = self._judge.due_at(self._now)
+        return None if due is None else (due - self._now) / MICROSECONDS_PER_SECOND
+
     def take_pushed(self, bodies: Sequence[Body]) -> list[Outcome]:
         """Land what was pushed, all of it durable then; without any, what landed is judged.
 

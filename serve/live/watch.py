@@ -356,6 +356,11 @@ class AttemptWatch:
             return event_time
         return None if self._blind else self._silence.next_change()
 
+    @property
+    def due_at(self) -> int | None:
+        """When what was advised may settle, without anything new; null for never."""
+        return self._mind.due_at
+
     def adopt(self, advice: Advice) -> None:
         """Take what the ledger holds as the newest word; further generations follow it."""
         self._mind.adopt(advice)

@@ -229,6 +229,15 @@ def test_a_table_of_another_version_is_refused_even_without_rows(tmp_path: Path)
         list(read_events(path, skipped=SkipCounts()))
 
 
+def test_an_empty_batch_with_other_columns_is_refused(tmp_path: Path) -> None:
+    table = SCHEMAS[Sample].empty_table().drop_columns("source")
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_pylist([], table.schema))
+    with pytest.raises(InputError, match="column 'source'"):
+        list(read_events(path))
+
+
 def test_a_table_of_no_event_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"a": [1]}), path)

@@ -101,6 +101,21 @@ def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         decoded(stream(to_table(NODES)))
 
 
+def test_other_columns_are_refused_with_and_without_rows() -> None:
+    for table in (to_table(NODES), to_table(SAMPLES), SCHEMAS[NodeEvent].empty_table()):
+        with pytest.raises(InputError, match=r"column 'source'.*no such column"):
+            decoded(stream(table.drop_columns("source")))
+
+
+def test_more_than_a_few_bad_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrowstreams, "MAX_REFUSED", 2)
+    table = to_table(NODES)
+    at = table.schema.get_field_index("outcome")
+    broken = table.set_column(at, table.schema.field(at), pa.array(["odd"] * 3))
+    with pytest.raises(InputError, match="more than 2 rows that are no event; row 2"):
+        decoded(stream(broken))
+
+
 @pytest.mark.parametrize("events", [SAMPLES, NODES], ids=["samples", "nodes"])
 @given(st.data())
 @settings(max_examples=150, deadline=None)

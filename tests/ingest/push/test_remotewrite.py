@@ -204,6 +204,13 @@ def test_what_is_remembered_is_bounded() -> None:
         assert receiver.known <= 50
 
 
+def test_a_value_too_large_for_its_unit_is_infinite_and_any_bits_are_a_value() -> None:
+    signalling = struct.unpack("<d", struct.pack("<Q", 0x7FF0_0000_0000_0001))[0]
+    labels = {"__name__": CLOCK, "Hostname": "n1"}
+    found = decoded(body_of((labels, [(-1.7e308, 1), (signalling, 2)])))
+    assert [value for _, value, *_ in found] == ["-inf", "nan"]
+
+
 def test_thousands_of_series_are_told_apart() -> None:
     series: list[Series] = [
         ({"__name__": POWER, "Hostname": f"n{one // 8}", "gpu": str(one % 8)}, [(one, 5)])

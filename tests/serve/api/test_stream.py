@@ -182,6 +182,19 @@ def test_a_client_on_the_wire_hears_of_advice(service: Service) -> None:
         assert json.loads(data.removeprefix("data: "))["advice_id"] == FIRST
 
 
+def test_streams_end_with_the_server(ledger: Ledger) -> None:
+    async def run() -> list[bytes]:
+        feed = NewsFeed(ledger)
+        stream = _events(feed, None, PATIENCE)
+        first = await anext(stream)
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        feed.close()
+        return [first, await asyncio.wait_for(waiting, PATIENCE), *[one async for one in stream]]
+
+    assert asyncio.run(run()) == [b": listening\n\n", b": still here\n\n"]
+
+
 def test_an_id_that_is_none_is_refused(service: Service) -> None:
     for query in ("after=-1", "after=x"):
         assert service.open.get(f"/v1/advice/events?{query}").status_code == 422

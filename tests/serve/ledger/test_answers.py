@@ -25,11 +25,17 @@ YES = Approval(Answer.APPROVED, "on call", "it is the node", NOW)
 NO = Approval(Answer.REJECTED, "on call", None, NOW)
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """An empty ledger."""
-    with Ledger.open(sqlite_url(tmp_path / "ledger.db")) as opened:
-        yield opened
+MARIADB = pytest.param("mariadb", marks=pytest.mark.needs_server("mariadb"))
+
+
+@pytest.fixture(params=["sqlite", MARIADB])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    """An empty ledger, in a file and on a server."""
+    if request.param == "mariadb":
+        yield request.getfixturevalue("served")
+    else:
+        with Ledger.open(sqlite_url(tmp_path / "ledger.db")) as opened:
+            yield opened
 
 
 def asked(ledger: Ledger, **changes: Any) -> Advice:

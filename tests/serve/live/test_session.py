@@ -52,6 +52,21 @@ def test_a_failed_attempt_is_advised_at_once_and_settled_when_its_log_is_read(li
     assert record.nodes == ("node1", "node2")
 
 
+def test_the_next_tick_comes_when_a_first_sign_has_settled(live: Live) -> None:
+    live.tell(live.runs(0))
+    live.train(3)
+    live.tick()
+    assert live.session.seconds_to_due() is None
+    live.write(*ERROR)
+    live.tick()
+    assert live.session.seconds_to_due() == pytest.approx(10.0, abs=0.001)
+    live.tick(4)
+    assert live.session.seconds_to_due() == pytest.approx(6.0, abs=0.001)
+    live.tell(live.end_of(0))
+    live.tick()
+    assert live.session.seconds_to_due() is None  # its log was read to its end: settled
+
+
 def test_a_healthy_job_gets_nothing(live: Live) -> None:
     start(live, 60)
     live.tell(live.end_of(0, "COMPLETED", exit_code=0))
