@@ -50,7 +50,7 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     failures = QUICK_FAILURES if quick else FAILURES
     folder = Path(tempfile.mkdtemp(prefix="relume-latency-"))
     try:
-        heard, usage = measured(lambda: _hear(folder, failures))
+        heard, usage = measured(lambda: hear(folder, failures))
     except BaseException:
         sys.stderr.write(f"relume: what the service said is in {folder}\n")
         raise
@@ -96,16 +96,17 @@ def _waits(begun: dict[str, float], heard: dict[str, float]) -> list[float]:
     return [heard[one] - at for one, at in begun.items() if one in heard] or [float("inf")]
 
 
-def _hear(folder: Path, failures: int) -> Heard:
+def hear(folder: Path, failures: int, settle_seconds: float = SETTLE_SECONDS) -> Heard:
+    """Let jobs fail under a service in `folder`; return what was heard of them."""
     heard = Heard()
     jobs = get_context("spawn").Array("q", JOBS, lock=False)
-    with ServiceProcess(folder, {"serve": {"settle_seconds": SETTLE_SECONDS}}) as service:
+    with ServiceProcess(folder, {"serve": {"settle_seconds": settle_seconds}}) as service:
         cluster = Cluster(service, jobs)
         cluster.begin()
         cluster.report()
         with AdviceStream(service.url, service.token) as stream:
             _fail(service, cluster, failures, heard)
-            deadline = time.monotonic() + SETTLE_SECONDS + _PATIENCE_SECONDS
+            deadline = time.monotonic() + settle_seconds + _PATIENCE_SECONDS
             while heard.crashed.keys() - stream.settled.keys() and time.monotonic() < deadline:
                 time.sleep(0.1)
             heard.first, heard.settled = dict(stream.first), dict(stream.settled)

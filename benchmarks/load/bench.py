@@ -73,6 +73,7 @@ class Size:
     seconds: float
     nodes: int = NODES
     jobs: int = JOBS
+    ramp_seconds: float = RAMP_SECONDS
 
 
 def run(data: Path | None = None, *, minutes: float = MINUTES) -> BenchResult:
@@ -96,7 +97,7 @@ def run(data: Path | None = None, *, minutes: float = MINUTES) -> BenchResult:
             "series": NODES * SERIES_PER_NODE,
             "jobs": JOBS,
         },
-        measures=_measures(seen),
+        measures=measures(seen),
         bars={
             "samples_per_second": Bar(">=", SUSTAINED * SAMPLES_PER_SECOND),
             "line_megabytes_per_second": Bar(">=", SUSTAINED * LINE_BYTES_PER_SECOND / 1e6),
@@ -155,7 +156,7 @@ def _crash_meanwhile(service: ServiceProcess, cluster: Cluster, size: Size, seen
 
     def crash() -> None:
         passed = time.monotonic() - begun
-        if RAMP_SECONDS <= passed <= size.seconds - RAMP_SECONDS and slots:
+        if size.ramp_seconds <= passed <= size.seconds - size.ramp_seconds and slots:
             attempt, at = cluster.crash(slots.pop())
             seen.crashes[attempt] = at
 
@@ -176,7 +177,8 @@ def _crash_meanwhile(service: ServiceProcess, cluster: Cluster, size: Size, seen
         time.sleep(max(0.0, min(due) - time.monotonic()))
 
 
-def _measures(seen: Seen) -> dict[str, Measure]:
+def measures(seen: Seen) -> dict[str, Measure]:
+    """Return the measures; a wait is infinite where nothing was heard."""
     waits = [seen.heard[one] - at for one, at in seen.crashes.items() if one in seen.heard]
     samples, lines = seen.landed.get("sample", 0), seen.landed.get("log_line", 0)
     sent_lines = seen.lines.rows + len(seen.crashes)
