@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections import Counter
 from pathlib import Path
@@ -83,8 +84,10 @@ class Sender:
         return lost, sum(count > 1 for count in found.values())
 
     def _line(self, number: int) -> LogLine:
-        # Letters that don't compress away: a disk has to fill up with them.
-        text = f"fault bench {self._name} {number} {secrets.token_hex(PADDING)}"
+        # Letters that don't compress away: a disk has to fill up with them. The same each time: a
+        # sender that tries again sends what it sent.
+        padding = random.Random(f"{self._name} {number}").randbytes(PADDING).hex()
+        text = f"fault bench {self._name} {number} {padding}"
         return LogLine(
             source="bench",
             cluster=CLUSTER,

@@ -6,13 +6,18 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, repeat
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from relume.clock import MICROSECONDS_PER_SECOND, to_iso
 from relume.events import Event, LogLine
 from relume.ingest.blocks import Block
 from relume.ingest.lake.samplebatches import SampleBatch
 from relume.ingest.loglines import LineParser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_PARSERS = 4096
 """Parsers kept; one more and the oldest is made anew when it is needed."""
@@ -60,6 +65,16 @@ class LandedBlock(Block):
     def line_at(self, offset: int) -> int:
         """0-based physical line that holds byte `offset` of `data`."""
         return self._lines[self._row(offset)]
+
+    def lines_at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """0-based physical lines that hold bytes `offsets` of `data`."""
+        rows = np.searchsorted(self._row_starts, offsets, side="right") - 1
+        return np.array(self._lines, np.int64)[rows]
+
+    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
+        """0-based physical lines of lines of `data` that follow each other, by where they start."""
+        first = self._row(starts[0]) if starts else 0
+        return self._lines[first : first + len(starts)]
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""

@@ -96,7 +96,6 @@ class Bookkeeper:
         # What a fleet remembers was advised, and whom the ledger calls done is not judged again: so
         # it comes between the two.
         self._put_fleets()
-        self.ledger.expire_answers(now)
         for name, watch in self.judge.watches.items():
             if watch.landed and name not in self._complete:
                 self._complete.add(name)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from time import monotonic
 
+from relume.advice import Mode
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError, RelumeError, UnreachableError, counted
 from relume.serve.api.ports import AttemptView, PartStatus
@@ -156,7 +157,9 @@ class Runner:
         """Do one step; one that fails is begun again from what is durable."""
         with self._lock, self._around.metrics.step_seconds.time():
             try:
-                self._stepped_at = self._open().step()
+                self._stepped_at = now = self._open().step()
+                if self._around.options.watch.mode is Mode.APPROVE:
+                    self._around.ledger.expire_answers(now)
                 self._around.metrics.intake.note_senders(*self._open().senders)
             except Exception as error:  # noqa: BLE001 - the next step may get over it
                 self._fail(error)

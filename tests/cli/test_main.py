@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from relume.cli import app
+from relume.cli import app, main
 
 CLOSE_AND_RUN = """
 import os, sys
@@ -82,3 +83,23 @@ def test_a_command_that_is_missing_is_bad_usage(words: list[str]) -> None:
     result = CliRunner().invoke(app, words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Usage: ")
+
+
+def test_a_reader_that_leaves_ends_it_without_a_word() -> None:
+    command = [sys.executable, "-m", "relume", "rules", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_the_command_line_as_a_library_leaves_signals_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.getsignal(signal.SIGPIPE)
+    monkeypatch.setattr(sys, "argv", ["relume", "version"])
+    with pytest.raises(SystemExit):
+        main()
+    assert signal.getsignal(signal.SIGPIPE) is before

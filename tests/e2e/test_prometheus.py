@@ -181,7 +181,7 @@ def lake_import(*arguments: str | Path) -> Result:
 
 
 def samples_of(lake: Path) -> list[Sample]:
-    return [event for event in LakeReader(lake).landings() if isinstance(event, Sample)]
+    return [event for event in LakeReader(lake).events() if isinstance(event, Sample)]
 
 
 def test_an_import_lands_what_the_table_knows_under_its_names(url: str, tmp_path: Path) -> None:

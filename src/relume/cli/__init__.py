@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from io import TextIOWrapper
 
@@ -22,6 +21,7 @@ from relume.cli import (
     explain,
     lake,
     ledger,
+    reader,
     report,
     rules,
     scan,
@@ -74,24 +74,27 @@ def main() -> None:
     if sys.stdout is None and not is_service:  # the caller closed it: `>&-`
         say("cannot write the output; found a closed standard output")
         sys.exit(EXIT_USAGE)
-    if not is_service:
-        # A reader that has enough (`| head`) ends us as it ends any other program. A service that
-        # lost a connection must go on, so it keeps Python's way.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of files may hold what the terminal's encoding doesn't.
         sys.stdout.reconfigure(errors="backslashreplace")
+    output = sys.stdout
     try:
         try:
             app()
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
+    except SystemExit:
+        if sys.stdout is not output and reader.has_left():  # typer takes that for the end
+            reader.end()
+        raise
     except RelumeError as error:
         for message in error.listed or (error,):
             say(message)
         sys.exit(error.exit_code)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and reader.has_left():
+            reader.end()
         what = f"cannot use {error.filename}" if error.filename else "cannot write the output"
         say(f"{what}; found {error.strerror or error}")
         os._exit(EXIT_USAGE)  # what is buffered can't be written either

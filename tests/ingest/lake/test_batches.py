@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from relume.clock import from_iso
@@ -84,3 +85,23 @@ def test_lines_whose_times_are_told_apart_have_those_and_the_node_of_their_log()
     told = batch(b"a\nb\n", None, event_times=(7, None), node="gpu-1")
     found = [(line.text, line.event_time, line.node) for line in Parsers().lines(told)]
     assert found == [("a", 7, "gpu-1"), ("b", None, "gpu-1")]
+
+
+@pytest.mark.parametrize(
+    ("texts", "lines"),
+    [
+        (["a", "b", "c"], [0, 1, 2]),
+        (["bar 1", "bar 2", "next"], [4, 4, 5]),  # redrawn: parts of one physical line
+        (["x", "", "y", "z"], [3, 9, 10, 70]),  # what was between is landed elsewhere
+    ],
+)
+def test_lines_of_a_landed_block_have_the_numbers_that_landed(
+    texts: list[str], lines: list[int]
+) -> None:
+    block = LandedBlock("f", texts, lines, [10 * line for line in lines])
+    starts = [start for start, _ in logical_lines(block.data)]
+    assert [block.line_at(start) for start in starts] == lines
+    assert block.lines_at(np.array(starts)).tolist() == lines
+    for first in range(len(starts)):
+        assert list(block.lines_from(starts[first:])) == lines[first:]
+    assert list(block.lines_from([])) == []
