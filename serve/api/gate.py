@@ -113,7 +113,12 @@ def cookie_of(headers: Headers) -> str | None:
 
 def _same_origin(headers: Headers) -> bool:
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:  # no address, such as one with half a bracket
+        return False
 
 
 def _unauthorized(words: str) -> Response:

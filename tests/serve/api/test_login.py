@@ -58,6 +58,14 @@ def test_a_change_needs_more_than_the_cookie(closed: Service) -> None:
     assert "label, read" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize("origin", ["http://[x", "http://[::1", "//[", "null", "http://\uff0f[a]b"])
+def test_an_origin_that_is_no_address_is_another_site(closed: Service, origin: str) -> None:
+    client, response = log_in(closed)
+    headers = {"X-Relume-CSRF": response.json()["csrf"], "Origin": origin.encode()}
+    assert client.post(LABELS, json=SAID, headers=list(headers.items())).status_code == 403
+    assert closed.ledger.audit() == []
+
+
 def test_a_logout_and_the_end_of_the_shift_end_it(closed: Service) -> None:
     client, _ = log_in(closed)
     other, _ = log_in(closed)
