@@ -15,6 +15,7 @@ from typing import NamedTuple
 from relume.dumps import RankDump
 from relume.events import Collective, ProcessGroup
 from relume.models.collectives.matching import ends_together
+from relume.models.ranks.reading import MAX_WORLD
 
 COMPLETED = "completed"
 STARTED = "started"
@@ -206,11 +207,15 @@ def _join(dump: RankDump, groups: dict[GroupKey, Group]) -> Iterator[tuple[str, 
 
 
 def _world(dumps: dict[int, RankDump], groups: dict[GroupKey, Group]) -> frozenset[int]:
-    """All ranks that any group names; where none does, those up to the highest with a dump."""
+    """All ranks that any group names; where none does, those up to the highest with a dump.
+
+    A dump that is said to be of a rank that no job has doesn't make up all those below it.
+    """
     named = {rank for group in groups.values() for rank in group.ranks}
-    return frozenset(
-        named | set(range(max(dumps, default=-1) + 1)) if not named else named | dumps.keys()
-    )
+    highest = max(dumps, default=-1)
+    if named or highest >= MAX_WORLD:
+        return frozenset(named | dumps.keys())
+    return frozenset(range(highest + 1))
 
 
 def _place(state: State, rank: int, dump: RankDump, named: dict[str, GroupKey]) -> None:

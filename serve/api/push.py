@@ -18,6 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from relume.errors import UnreachableError
+from relume.ingest.dumps.flight import MAX_WORLD
 from relume.ingest.metrics.raw import Naming
 from relume.ingest.push.bodies import unpacked
 from relume.ingest.push.loki import loki_json, loki_protobuf
@@ -49,7 +50,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 Decode = Callable[[bytes, str], Body]
 Attempt = Annotated[str, Query(description="Text form of the attempt.", max_length=300)]
-Rank = Annotated[int, Query(description="Global rank.", ge=0, lt=2**31)]
+Rank = Annotated[int, Query(description="Global rank.", ge=0, lt=MAX_WORLD)]
 
 
 class Door(Protocol):

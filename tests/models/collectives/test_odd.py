@@ -7,6 +7,7 @@ from relume.dumps import RankDump
 from relume.events import Collective
 from relume.models.collectives.finding import CollectiveFinding, Pattern
 from relume.models.collectives.judge import judge
+from relume.models.collectives.state import build_state
 
 WORLD = range(12)
 
@@ -72,3 +73,9 @@ def test_with_nothing_open_and_all_dumps_there_nobody_is_odd() -> None:
     assert judge(ended) is None
     found = judged(*(one for one in ended if one.rank != 5))
     assert (found.culprits, found.confidence) == ((2,), 0.6)
+
+
+def test_a_rank_that_no_job_has_makes_up_no_others() -> None:
+    rank = 2**31 - 1
+    assert build_state([RankDump(rank=rank, file="pushed")]).world == {rank}
+    assert build_state([RankDump(rank=2, file="pushed")]).world == {0, 1, 2}

@@ -148,6 +148,13 @@ def test_a_dump_lands_decoded(service: Pushing) -> None:
     assert service.client.post(route, content=json.dumps(dump)).json()["duplicates"] == 1
 
 
+@pytest.mark.parametrize("rank", [-1, 1 << 20, 2**31 - 1, 2**63])
+def test_a_dump_of_a_rank_that_no_job_has_is_refused(service: Pushing, rank: int) -> None:
+    route = f"/v1/dumps?attempt={ATTEMPT}&rank={rank}"
+    body = json.dumps({"version": "2.5", "entries": []})
+    assert service.client.post(route, content=body).status_code == 422
+
+
 def test_a_hostile_dump_is_refused_and_nothing_of_it_runs(service: Pushing) -> None:
     class Bad:
         def __reduce__(self) -> tuple[object, ...]:
