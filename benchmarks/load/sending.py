@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -23,6 +23,8 @@ from relume.errors import UnreachableError
 
 NICENESS = 10
 CONNECTIONS = 4
+MAX_WAITING = 8
+"""Bodies that are made and not acknowledged yet."""
 JOBS_PER_BODY = 50
 SNAPPY = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"}
 _REMOTE_WRITE = SNAPPY | {"X-Prometheus-Remote-Write-Version": "0.1.0"}
@@ -172,23 +174,27 @@ class _Sender:
 
     def run(self, bodies: Iterator[Body]) -> Sent:
         begun = time.monotonic()
-        waiting: list[Future[None]] = []
+        waiting: set[Future[None]] = set()
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             for one in bodies:
+                if len(waiting) >= MAX_WAITING:  # a service that is behind is not flooded
+                    _checked(wait(waiting, return_when=FIRST_COMPLETED).done)
+                if time.monotonic() > begun + self._target.seconds:
+                    break  # what is due by now could not be sent in time: the rate says so
                 time.sleep(max(0.0, one.due - time.monotonic()))
                 made = one.make()
-                waiting = [future for future in waiting if not _checked(future)]
-                waiting.append(pool.submit(self._send, one.due, made))
-        for future in waiting:
-            future.result()
+                done = {future for future in waiting if future.done()}
+                _checked(done)
+                waiting = waiting - done | {pool.submit(self._send, one.due, made)}
+        _checked(waiting)
         self._sent.seconds = time.monotonic() - begun
         return self._sent
 
     def _send(self, due: float, made: Made) -> None:
-        while (wait := self._post(made.body)) is not None:
+        while (seconds := self._post(made.body)) is not None:
             with self._lock:
                 self._sent.put_off += 1
-            time.sleep(wait)
+            time.sleep(seconds)
         with self._lock:
             self._sent.rows += made.rows
             self._sent.bytes += made.text_bytes
@@ -217,9 +223,7 @@ class _Sender:
         )
 
 
-def _checked(future: Future[None]) -> bool:
-    """Whether it has ended; raises what it failed with."""
-    if future.done():
+def _checked(futures: Iterable[Future[None]]) -> None:
+    """Raise what any of them failed with."""
+    for future in futures:
         future.result()
-        return True
-    return False

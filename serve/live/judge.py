@@ -306,6 +306,7 @@ class Judge:
 
     def _job(self, event: SchedulerEvent) -> None:
         watch = self.watches.get(event.attempt)
+        is_new = watch is None
         if watch is None:
             is_held = event.attempt in self._fleet(event.cluster).held
             if event.attempt in self._over or (self.is_done(event.attempt) and not is_held):
@@ -316,7 +317,10 @@ class Judge:
                 self._feed(watch, batch)
         facts = JobFacts.of(event)
         new_nodes = set(event.nodes) - watch.run_nodes
-        watch.note_job(facts, self._now if event.event_time is None else event.event_time)
+        time = self._now if event.event_time is None else event.event_time
+        watch.note_job(facts, time)
+        if is_new and self._now - time > BLIND_SECONDS * MICROSECONDS_PER_SECOND:
+            watch.excuse(self._now)  # it ran already: what it said before, nobody may have read
         self._stays.move(event.attempt, watch.nodes)
         if watch.left is None and (left := watch.note_over(self._now)) is not None:
             self._families.put(watch.family_key, left)

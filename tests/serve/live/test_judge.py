@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from relume.advice import Advice, Operation, comparable
@@ -120,3 +121,16 @@ def test_lines_of_unknown_attempts_and_other_events_change_nothing() -> None:
 def test_what_is_told_of_an_attempt_that_is_over_begins_nothing() -> None:
     landings = [*story(), job(1, 60, "FAILED"), Tick(event_time=at(60), cluster="lab")]
     assert len(advice_of(landings)) == 4
+
+
+def test_a_job_that_ran_before_anybody_looked_was_not_silent() -> None:
+    judge, late = Judge(ANALYZER), 3600
+    seen = replace(job(0, 0, "RUNNING"), observed_at=at(late))
+    landings: list[Landing] = [seen, Tick(event_time=at(late + 1), cluster="lab")]
+    landings += lines(0, late + 1, "iter 9: loss 3.9, time 1000.00ms")
+    landings += [Tick(event_time=at(late + second), cluster="lab") for second in range(2, 25)]
+    assert list(judge.take_all(landings)) == []
+    silent = [Tick(event_time=at(late + second), cluster="lab") for second in range(25, 60)]
+    found = list(judge.take_all(silent))
+    assert found  # from then on its silence is one
+    assert min(one.created_at for one in found) >= at(late + 30)
