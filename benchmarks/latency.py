@@ -6,9 +6,6 @@ listens to the stream of events, which tells only what is durable.
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -23,6 +20,7 @@ from relume.benchmarks.load.sending import SNAPPY
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.serving import ServiceProcess
+from relume.benchmarks.serving.folder import service_folder
 from relume.benchmarks.serving.listening import AdviceStream
 from relume.clock import MICROSECONDS_PER_SECOND, SystemClock
 
@@ -48,13 +46,8 @@ def run(data: Path | None = None, *, quick: bool = False) -> BenchResult:
     """Run it; `quick` with few failures. Takes no `data`."""
     del data
     failures = QUICK_FAILURES if quick else FAILURES
-    folder = Path(tempfile.mkdtemp(prefix="relume-latency-"))
-    try:
+    with service_folder("latency") as folder:
         heard, usage = measured(lambda: hear(folder, failures))
-    except BaseException:
-        sys.stderr.write(f"relume: what the service said is in {folder}\n")
-        raise
-    shutil.rmtree(folder)
     return BenchResult(
         id="latency",
         version=__version__,

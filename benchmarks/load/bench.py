@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import random
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +21,7 @@ from relume.benchmarks.load.sending import Generator, Sent, Target, line_bodies,
 from relume.benchmarks.machine import describe, measured
 from relume.benchmarks.result import Bar, BenchResult, Measure
 from relume.benchmarks.serving import ServiceProcess
+from relume.benchmarks.serving.folder import service_folder
 from relume.benchmarks.serving.listening import AdviceStream
 from relume.ingest.lake import LakeReader
 
@@ -79,13 +77,8 @@ class Size:
 def run(data: Path | None = None, *, minutes: float = MINUTES) -> BenchResult:
     """Run it for so many `minutes`; `data` is not used."""
     del data
-    folder = Path(tempfile.mkdtemp(prefix="relume-load-"))
-    try:
+    with service_folder("load") as folder:
         seen, usage = measured(lambda: load(folder, Size(60 * minutes)))
-    except BaseException:
-        sys.stderr.write(f"relume: what the service said is in {folder}\n")
-        raise
-    shutil.rmtree(folder)
     return BenchResult(
         id="load",
         version=__version__,

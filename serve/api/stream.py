@@ -27,7 +27,7 @@ _GIVEN: dict[int | str, dict[str, Any]] = {
 }
 
 
-def stream_routes(feed: NewsFeed, *, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> APIRouter:
+def stream_routes(feed: NewsFeed) -> APIRouter:
     """Return the route; it has to come before that of one Advice."""
     router = APIRouter(prefix="/v1/advice", tags=["advice"])
 
@@ -41,7 +41,7 @@ def stream_routes(feed: NewsFeed, *, heartbeat_seconds: float = HEARTBEAT_SECOND
         """
         begin = last_event_id if last_event_id is not None else after
         return StreamingResponse(
-            _events(feed, begin, heartbeat_seconds),
+            _events(feed, begin, HEARTBEAT_SECONDS),
             media_type=MEDIA_TYPE,
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
