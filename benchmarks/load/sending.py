@@ -133,15 +133,19 @@ def sample_bodies(target: Target, *, nodes: int, stride: int = 50) -> Iterator[B
 
 
 def line_bodies(target: Target, *, jobs: Any) -> Iterator[Body]:  # noqa: ANN401 - a shared array
-    """Yield the Loki bodies of jobs: each prints once a second; `jobs` has the number of each."""
+    """Yield the Loki bodies of jobs: each prints once a second; `jobs` has the number of each.
+
+    Each body has a second of its own, however late it is made: lines of the same time and text
+    would be the same line to a service, which lands it once.
+    """
     lines = JobLines()
     slots = np.arange(len(jobs), dtype=np.int64)
     groups = [slots[at : at + JOBS_PER_BODY] for at in range(0, len(slots), JOBS_PER_BODY)]
-    begun = time.monotonic()
+    begun, first = time.monotonic(), SystemClock().now() // MICROSECONDS_PER_SECOND - 1
     for second in range(round(target.seconds)):
         for place, group in enumerate(groups):
             due = begun + second + place / len(groups)
-            yield Body(due, partial(_lines, lines, jobs, group))
+            yield Body(due, partial(_lines, lines, jobs, group, first + second))
 
 
 def _samples(fleet: FleetSamples, place: int) -> Made:
@@ -149,9 +153,14 @@ def _samples(fleet: FleetSamples, place: int) -> Made:
     return Made(body, count, 0)
 
 
-def _lines(lines: JobLines, jobs: Any, group: np.ndarray[Any, Any]) -> Made:  # noqa: ANN401
+def _lines(
+    lines: JobLines,
+    jobs: Any,  # noqa: ANN401 - a shared array
+    group: np.ndarray[Any, Any],
+    second: int,
+) -> Made:
     numbers = np.array(jobs[group[0] : group[-1] + 1], dtype=np.int64)
-    return lines.body(numbers, group, SystemClock().now() // MICROSECONDS_PER_SECOND - 1)
+    return lines.body(numbers, group, second)
 
 
 def _generate(

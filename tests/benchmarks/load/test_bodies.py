@@ -8,6 +8,7 @@ import numpy as np
 from relume.benchmarks.load.crashes import quantile
 from relume.benchmarks.load.lines import NODES_PER_JOB, JobLines
 from relume.benchmarks.load.samples import SERIES_PER_NODE, FleetSamples
+from relume.benchmarks.load.sending import Target, line_bodies
 from relume.features.metrics.names import load_names
 from relume.ingest.push.loki import loki_protobuf
 from relume.ingest.push.remotewrite import RemoteWrite
@@ -62,6 +63,14 @@ def test_a_job_prints_lines_of_its_own_each_second() -> None:
     assert not any(mark in text for text in texts for mark in "#@%~^")
     assert {time // 10**9 for time in streams[0].times.tolist()} == {1_796_000_000}
     assert (np.diff(streams[0].times) > 0).all()
+
+
+def test_bodies_that_are_made_late_have_seconds_of_their_own() -> None:
+    target = Target("http://127.0.0.1:9", "/loki/api/v1/push", "none", 3.0)
+    bodies = [one.make().body for one in line_bodies(target, jobs=[100_003])]  # all at one moment
+    streams = [loki_protobuf(bytes(cramjam.snappy.decompress_raw(body)))[0] for body in bodies]
+    first, *others = ({time // 10**9 for time in one.times.tolist()} for one in streams)
+    assert others == [{max(first) + 1}, {max(first) + 2}]
 
 
 def test_a_quantile_is_a_value_that_was_measured() -> None:
