@@ -25,8 +25,14 @@ PART: Final = 3
 """It is added up with others."""
 _NULL = -1
 _TEXTS = ("metric", "node", "gpu", "attempt", "device")
-_NUMBERS = (*_TEXTS, "rank", "sum", "kind")
-_NOTHING = (_NULL,) * (len(_TEXTS) + 1)
+_CLUSTER = "cluster"
+_WORDS = (*_TEXTS, _CLUSTER)
+_NUMBERS = (*_TEXTS, "rank", _CLUSTER, "sum", "kind")
+_NOTHING = (_NULL,) * (len(_TEXTS) + 2)
+
+NewSeries = tuple["NamedSeries | None", int, "str | None"]
+"""What a series is, null for nothing; its kind if it isn't summed; the cluster that its labels
+name, null for none."""
 
 
 class SeriesBook:
@@ -46,7 +52,7 @@ class SeriesBook:
         self._count = 0
         self._numbers = {name: np.full(1 << 10, _NULL, np.int32) for name in _NUMBERS}
         self._scales = np.ones(1 << 10)
-        self._words: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
+        self._words: dict[str, dict[str, int]] = {name: {} for name in _WORDS}
         self._dictionaries = {name: pa.array([], pa.string()) for name in _TEXTS}
         self._sums: dict[tuple[int, ...], int] = {}
 
@@ -54,25 +60,30 @@ class SeriesBook:
         return self._count
 
     def of(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a column of some series: ``kind``, or ``sum`` (the number of a part's sum)."""
+        """Return a column of some series: ``kind``, ``cluster``, or ``sum`` (that of a part)."""
         return self._numbers[name][rows]
 
     def scales(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return what the values of some series are multiplied with."""
         return self._scales[rows]
 
-    def add(self, found: Sequence[tuple[NamedSeries | None, int]]) -> NDArray[np.int32]:
-        """Take new series, each with its kind if it isn't summed; null for one that is nothing.
+    def clusters(self, rows: NDArray[np.int32]) -> dict[int, str | None]:
+        """Return which clusters the labels of some series name, by the code in ``cluster``.
 
-        Returns their numbers.
+        Null, which comes first, stands for series whose labels name none.
         """
+        names = (*self._words[_CLUSTER], None)  # the code of null is -1
+        return {code: names[code] for code in np.unique(self.of(_CLUSTER, rows)).tolist()}
+
+    def add(self, found: Sequence[NewSeries]) -> NDArray[np.int32]:
+        """Take new series and return their numbers."""
         made: list[tuple[int, ...]] = []
         scales: list[float] = []
         numbers = np.empty(len(found), np.int32)
-        for place, (named, told) in enumerate(found):
+        for place, (named, told, cluster) in enumerate(found):
             codes, of_sum, scale, kind = _NOTHING, _NULL, 1.0, UNKNOWN
             if named is not None:
-                codes, scale, kind = self._codes(named), named.scale, told
+                codes, scale, kind = self._codes(named, cluster), named.scale, told
                 if named.is_summed:
                     if codes not in self._sums:
                         self._sums[codes] = len(self.sum_series)
@@ -97,12 +108,13 @@ class SeriesBook:
             columns.append(found)
         return pa.RecordBatch.from_arrays(columns, schema=SERIES_SCHEMA)
 
-    def _codes(self, named: NamedSeries) -> tuple[int, ...]:
+    def _codes(self, named: NamedSeries, cluster: str | None) -> tuple[int, ...]:
         """What a series is of, in numbers, as `_NUMBERS` begins."""
         place = named.series
         texts = (place.metric, place.node, place.gpu, None, place.device)
         codes = (self._word(name, text) for name, text in zip(_TEXTS, texts, strict=True))
-        return (*codes, _NULL if named.rank is None else named.rank)
+        rank = _NULL if named.rank is None else named.rank
+        return (*codes, rank, self._word(_CLUSTER, cluster))
 
     def _extend(self, made: Sequence[tuple[int, ...]], scales: Sequence[float]) -> None:
         if not made:

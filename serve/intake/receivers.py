@@ -35,8 +35,8 @@ class SampleReceiver:
             When it is none, or has too many series, samples or labels.
         """
         with self._lock:
-            batch = self._remote_write.decode(data, SkipCounts())
-        return Body(sender=sender, samples=[batch] if len(batch) else [])
+            batches = self._remote_write.decode(data, SkipCounts())
+        return Body(sender=sender, samples=batches)
 
 
 def warm_up() -> None:
