@@ -17,6 +17,7 @@ from relume.serve.ledger.happened import (
     Struck,
 )
 from relume.serve.ledger.overview import Overview
+from relume.serve.ledger.pages import Pages
 from relume.serve.ledger.told import Told
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath(Told, Overview):
+class Aftermath(Told, Overview, Pages):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:

@@ -282,3 +282,10 @@ def test_a_milestone_that_makes_no_sense_is_refused(
     body = {"attempt": ATTEMPT, "milestone": "finished", "event_time": 7}
     assert problem(service.control.post("/v1/milestones", json=body | changes)) == expected
     assert service.ledger.milestones(ATTEMPT) == []
+
+
+@pytest.mark.parametrize("taken_at", [-1, 2**62, 2**70])
+def test_a_snapshot_of_no_time_is_refused(service: Service, taken_at: int) -> None:
+    body = {"cluster": "lab", "taken_at": taken_at, "jobs": [], "nodes": []}
+    assert problem(service.control.post("/v1/scheduler", json=body)) == (422, "input")
+    assert service.snapshots == []
