@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
+from msgspec.json import encode
 
 from relume.advice import Advice
 from relume.clock import Clock
@@ -45,7 +46,7 @@ def control_routes(
     @router.post("/scheduler", responses=given(Assigned))
     def post_scheduler(snapshot: SlurmSnapshot) -> Response:
         """Take in what Slurm says, and say which attempt each job is."""
-        _require_time(snapshot.taken_at)
+        _require_fit(snapshot)
         attempts = on_scheduler(snapshot)
         metrics.note_snapshot(snapshot.cluster, snapshot.taken_at)
         return as_json(Assigned(dict(attempts)))
@@ -72,8 +73,14 @@ def control_routes(
     return router
 
 
-def _require_time(taken_at: int) -> None:
+def _require_fit(snapshot: SlurmSnapshot) -> None:
+    """Refuse what can't be kept before anything is done with the rest of it."""
+    taken_at = snapshot.taken_at
     if not 0 <= taken_at < MAX_TIME:
         raise InputError(
             "taken_at of the snapshot", found=shown(taken_at), expected=f"0 to {MAX_TIME - 1}"
         )
+    try:
+        encode(snapshot)
+    except UnicodeEncodeError as error:  # half a surrogate pair, which JSON can escape
+        raise InputError("the snapshot", found=str(error), expected="valid Unicode") from error
