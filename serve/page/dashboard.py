@@ -152,7 +152,8 @@ class Dashboard:
         """Draw a page; what can't be drawn is said on a page, too."""
         status = self._ask()
         try:
-            return answer(request, draw(status.at), status)
+            news = self.ledger.last_news()  # before it is drawn: nothing falls between
+            return answer(request, draw(status.at), status, news=news)
         except RelumeError as error:
             code = status_of_error(error)
             page = Page("error", code.phrase, {"status": code.value, "detail": str(error)})
