@@ -16,6 +16,7 @@ from relume.serve.api.answering import answer_routes
 from relume.serve.api.control import control_routes
 from relume.serve.api.document import describe
 from relume.serve.api.feed import NewsFeed
+from relume.serve.api.fleet import fleet_routes
 from relume.serve.api.gate import Gate
 from relume.serve.api.happened import happened_routes
 from relume.serve.api.login import login_routes
@@ -85,6 +86,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     app.include_router(stream_routes(feed))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
+    app.include_router(fleet_routes(ledger, clock))
     app.include_router(report_routes(ledger, clock))
     app.include_router(answer_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))

@@ -7,20 +7,52 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from msgspec.json import encode
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import Field
 
 from relume.advice import Advice
 from relume.clock import Clock
 from relume.errors import InputError, RelumeError
 from relume.serve.api.bodies import AdviceList, Alive, AttemptList, Ready
 from relume.serve.api.metrics import ApiMetrics
+from relume.serve.api.paging import MAX_NAME, OfAttempt, OfCluster, written
 from relume.serve.api.ports import AttemptsView, AttemptView, PartStatus, Readiness
 from relume.serve.api.problems import documented
 from relume.serve.ledger import Ledger, NotFoundError
 from relume.verdict import Health
 
-Active = Annotated[bool | None, Query(description="Those that go on, or those that have ended.")]
-OnlyActive = Annotated[bool, Query(description="True: nothing else can be listed.")]
-Cluster = Annotated[str | None, Query(description="Of this cluster only.")]
+
+class AttemptsQuery(OfCluster):
+    """Which attempts are listed; their time is that of the job's first submit."""
+
+    active: bool | None = None
+    """Those that go on, or those that have ended."""
+    job_id: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """Of this job id, whenever it was given."""
+    run: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """Of this run."""
+
+
+class AdviceQuery(OfAttempt):
+    """Which Advice is listed."""
+
+    active: bool = False
+    """True: what is to be carried out, all of it, of one cluster or of all."""
+
+    def require_all(self) -> None:
+        """Refuse what active Advice isn't chosen by: a part of it would be carried out.
+
+        Raises
+        ------
+        InputError
+            When it is.
+        """
+        others = self.model_fields_set - {"active", "cluster"}
+        if others:
+            raise InputError(
+                "active Advice",
+                found=f"{', '.join(sorted(others))} beside active=true",
+                expected="cluster at most: all of it is listed",
+            )
 
 
 def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
@@ -28,10 +60,12 @@ def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
     router = APIRouter(prefix="/v1/attempts", tags=["attempts"])
 
     @router.get("", responses=given(AttemptList) | documented(422))
-    def list_attempts(active: Active = None) -> Response:
+    def list_attempts(query: Annotated[AttemptsQuery, Query()]) -> Response:
         """Return attempts, oldest first."""
-        records = ledger.attempts(active=active)
-        return as_json(AttemptList(tuple(view(record) for record in records)))
+        behind = query.behind("attempts", (int, str, int, str))
+        page = ledger.page_attempts(query.wanted(), behind, query.limit)
+        found = tuple(view(record) for record in page.records)
+        return as_json(AttemptList(found, written("attempts", page.end)))
 
     # A path: the text form of an attempt has a slash in it, which clients send as %2F.
     @router.get("/{attempt:path}", responses=given(AttemptView) | documented(404, 422))
@@ -54,11 +88,18 @@ def advice_routes(ledger: Ledger, clock: Clock) -> APIRouter:
     router = APIRouter(prefix="/v1/advice", tags=["advice"])
 
     @router.get("", responses=given(AdviceList) | documented(422))
-    def list_advice(active: OnlyActive, cluster: Cluster = None) -> Response:
-        """Return what is to be carried out: per attempt the newest, PENDING and not expired."""
-        if not active:
-            raise InputError("advice", found="active=false", expected="active=true")
-        return as_json(AdviceList(tuple(ledger.active(clock.now(), cluster))))
+    def list_advice(query: Annotated[AdviceQuery, Query()]) -> Response:
+        """Return Advice whatever became of it, newest first.
+
+        Active is what is to be carried out: per attempt the newest, PENDING and not expired.
+        """
+        if not query.active:
+            page = ledger.page_advice(
+                query.wanted(), query.behind("advice", (int, str)), query.limit
+            )
+            return as_json(AdviceList(page.records, written("advice", page.end)))
+        query.require_all()
+        return as_json(AdviceList(tuple(ledger.active(clock.now(), query.cluster))))
 
     @router.get("/{advice_id}", responses=given(Advice) | documented(404, 422))
     def get_advice(advice_id: str) -> Response:
