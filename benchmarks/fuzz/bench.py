@@ -28,6 +28,7 @@ SEED = 20261201
 MINUTES = 10.0
 PAGES, STREAMS = 100, 30
 """Asked in each round."""
+MAX_COMPLAINTS = 20
 SLICE_SECONDS = 25.0
 """For how long each role asks in one round; all the same if there is less time than for one."""
 ROLES: tuple[Role | None, ...] = (Role.CONTROL, Role.LABEL, Role.READ, Role.INGEST, None)
@@ -48,6 +49,8 @@ class Campaign:
         Steps of the runner that failed and were begun again.
     peak_bytes
         The most memory that the process ever had.
+    complaints
+        The first errors in its log.
     """
 
     def __init__(self) -> None:
@@ -56,6 +59,7 @@ class Campaign:
         self.is_alive = False
         self.step_failures = 0.0
         self.peak_bytes = 0
+        self.complaints: list[str] = []
 
 
 def run(data: Path | None = None, *, minutes: float = MINUTES) -> BenchResult:
@@ -89,6 +93,8 @@ def settle(stage: Scene, found: Campaign) -> None:
     found.is_alive = stage.is_alive
     found.step_failures = stage.step_failures() if found.is_alive else 0.0
     found.peak_bytes = status_bytes(stage.service.process.pid or 0).get("VmHWM", 0)
+    log = (stage.service.folder / "serve.log").read_text(encoding="utf-8", errors="replace")
+    found.complaints = [one[:500] for one in log.splitlines() if " ERROR " in one][:MAX_COMPLAINTS]
 
 
 def _ask(stage: Scene, found: Campaign, seed: int, seconds: float) -> None:
@@ -170,6 +176,7 @@ def result_of(found: Campaign, usage: Usage, *, is_whole: bool) -> BenchResult:
             },
             "violations": dict(asked.violations),
             "examples": [*asked.examples, *pushed.examples],
+            "complaints": found.complaints,
         },
     )
 

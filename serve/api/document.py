@@ -24,6 +24,8 @@ _BODIES: Mapping[str, tuple[str, ...]] = {
     "/v1/dumps": (_JSON, "application/octet-stream"),
 }
 """What is pushed, which the routes decode themselves: `docs/api.md` says what is in it."""
+_ANSWERED_ALIKE = "/v1/logs"
+"""Answers in the form in which it is asked."""
 
 
 def describe(app: FastAPI) -> None:
@@ -51,6 +53,9 @@ def _add(document: dict[str, Any]) -> None:
     for path, operations in document.get("paths", {}).items():
         if path in _BODIES:
             operations["post"]["requestBody"] = _pushed(_BODIES[path])
+        if path == _ANSWERED_ALIKE:
+            said = operations["post"]["responses"]["200"]
+            said["content"] = _pushed(_BODIES[path])["content"]
         for method in _METHODS & operations.keys():
             _describe(operations[method], rule_of(method.upper(), path))
 

@@ -12,6 +12,7 @@ from relume.serve.ledger.errors import (
     AdviceConflictError,
     ConflictError,
     FinalDispositionError,
+    KeyUsedError,
     LeaseHeldError,
     NotFoundError,
     NotWaitingError,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from relume.serve.ledger.configured import access_of, open_configured, url_of
     from relume.serve.ledger.ledger import LEDGER_FILE, Ledger
     from relume.serve.ledger.news import News, NewsRecord
+    from relume.serve.ledger.pages import Key, Page, Wanted
+    from relume.serve.ledger.requests import RequestKey
     from relume.serve.ledger.told import MAX_NEWS
 
 __all__ = [
@@ -57,6 +60,8 @@ __all__ = [
     "ConflictError",
     "FinalDispositionError",
     "IncidentRecord",
+    "Key",
+    "KeyUsedError",
     "LabelRecord",
     "Landed",
     "Lease",
@@ -69,10 +74,13 @@ __all__ = [
     "NotFoundError",
     "NotWaitingError",
     "OutcomeRecord",
+    "Page",
+    "RequestKey",
     "StaleFencingTokenError",
     "Standing",
     "Struck",
     "SupersededError",
+    "Wanted",
     "access_of",
     "file_of",
     "open_configured",
@@ -81,12 +89,16 @@ __all__ = [
 ]
 _LATER = {
     "Access": "address",
+    "Key": "pages",
     "LEDGER_FILE": "ledger",
     "Ledger": "ledger",
     "MAX_NEWS": "told",
     "MAX_PAGE": "aftermath",
     "News": "news",
     "NewsRecord": "news",
+    "Page": "pages",
+    "RequestKey": "requests",
+    "Wanted": "pages",
     "access_of": "configured",
     "file_of": "address",
     "open_configured": "configured",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, and_, func, insert, select, update
@@ -61,7 +62,7 @@ def changed_after(connection: Connection, number: int) -> tuple[int, list[Attemp
 
 def find(connection: Connection, name: str) -> AttemptRecord | None:
     """Return one attempt by its text form or its short form."""
-    attempt = _full_name(connection, name)
+    attempt = full_name(connection, name)
     query = select(ATTEMPTS.c.document).where(ATTEMPTS.c.attempt == attempt)
     return _record(connection.execute(query).scalar_one_or_none())
 
@@ -130,13 +131,15 @@ def milestones(connection: Connection, attempt: str) -> list[MilestoneRecord]:
     """Return the milestones of an attempt in the order of their times."""
     query = select(MILESTONES).where(MILESTONES.c.attempt == attempt)
     rows = connection.execute(query.order_by(MILESTONES.c.event_time, MILESTONES.c.milestone))
-    return [
-        MilestoneRecord(row.attempt, Milestone(row.milestone), row.advice_id, row.event_time)
-        for row in rows
-    ]
+    return [milestone_of(row) for row in rows]
 
 
-def _full_name(connection: Connection, name: str) -> str | None:
+def milestone_of(row: Row[Any]) -> MilestoneRecord:
+    """Return the milestone of a row."""
+    return MilestoneRecord(row.attempt, Milestone(row.milestone), row.advice_id, row.event_time)
+
+
+def full_name(connection: Connection, name: str) -> str | None:
     """Return the text form that `name` means, null for a short form of a job never seen."""
     if "/" in name:
         return str(AttemptId.parse(name))
