@@ -299,10 +299,6 @@ def _rows(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.repeat(np.arange(len(SHIFTS)), count), np.tile(places, len(SHIFTS))
 
 
-def _is_time(given: NDArray[np.float64]) -> bool:
-    return bool(0.0 < given[0] < math.inf)
-
-
 def warm_up() -> None:
     """Compile the kernels, or load them: the first step of a service must not wait for that."""
     stream = PaceStream(StragglerSettings(calibration=5, eta=1.0, fast_blocks=2), "warm-up", "")
