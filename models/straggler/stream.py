@@ -141,9 +141,8 @@ class PaceStream:
         """
         given = np.ascontiguousarray(values, np.float64)
         if len(given) == 1:  # as where a job prints a step now and then
-            return (
-                self._take(given, span_seconds or UNKNOWN_SPAN_SECONDS) if _is_time(given) else []
-            )
+            is_time = 0.0 < given[0] < math.inf
+            return self._take(given, span_seconds or UNKNOWN_SPAN_SECONDS) if is_time else []
         places = np.flatnonzero((given > 0.0) & (given < np.inf))
         changes: list[Change] = []
         begin = 0
