@@ -22,7 +22,7 @@ from relume.serve.ledger.tables import ADVICE, ATTEMPTS, MILESTONES, RECONCILIAT
 _OLDEST_FIRST = (ATTEMPTS.c.first_submit_time, ATTEMPTS.c.job_id, ATTEMPTS.c.restart_count)
 
 
-def put(connection: Connection, record: AttemptRecord) -> None:
+def put(connection: Connection, record: AttemptRecord, changed: int) -> None:
     """Write what is known about an attempt in place of what was known before."""
     attempt = AttemptId.parse(record.attempt)
     values = {
@@ -33,6 +33,7 @@ def put(connection: Connection, record: AttemptRecord) -> None:
         "run": record.run,
         "ended": record.ended,
         "document": msgspec.json.encode(record).decode(),
+        "changed": changed,
     }
     mine = ATTEMPTS.c.attempt == record.attempt
     if connection.execute(update(ATTEMPTS).where(mine).values(**values)).rowcount == 0:
@@ -41,8 +42,22 @@ def put(connection: Connection, record: AttemptRecord) -> None:
 
 def put_all(connection: Connection, records: Iterable[AttemptRecord]) -> None:
     """Write what is known about several attempts."""
+    changed = last_change(connection) + 1
     for record in records:
-        put(connection, record)
+        put(connection, record, changed)
+
+
+def last_change(connection: Connection) -> int:
+    """Return the number of the last transaction that wrote attempts; 0 for none."""
+    return connection.execute(select(func.max(ATTEMPTS.c.changed))).scalar_one() or 0
+
+
+def changed_after(connection: Connection, number: int) -> tuple[int, list[AttemptRecord]]:
+    """Return the attempts that were written after a number, and the number to go on with."""
+    query = select(ATTEMPTS.c.document).where(ATTEMPTS.c.changed > number)
+    documents = connection.execute(query).scalars()
+    found = [msgspec.json.decode(document, type=AttemptRecord) for document in documents]
+    return last_change(connection), found
 
 
 def find(connection: Connection, name: str) -> AttemptRecord | None:

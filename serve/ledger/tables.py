@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 
 from relume.serve.ledger.types import DOCUMENT, HASH, ID, NAME, SOURCE, SUBJECT
@@ -73,9 +74,11 @@ ATTEMPTS = Table(
     Column("run", NAME, nullable=False, index=True),
     Column("ended", Boolean, nullable=False, index=True),
     Column("document", DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False, server_default=text("0"), index=True),
     Index(None, "job_id", "first_submit_time", "restart_count"),
     Index(None, "first_submit_time", "job_id", "restart_count"),
 )
+"""`changed` rises with each transaction that writes attempts; 0 is from before it was counted."""
 
 GAPS = Table(
     "gaps",
