@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from msgspec.json import encode
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from relume.advice import Advice
-from relume.clock import Clock
 from relume.errors import InputError
 from relume.serve.api.bodies import AdviceList, Alive, AttemptList, Ready
 from relume.serve.api.metrics import ApiMetrics
@@ -18,8 +19,13 @@ from relume.serve.api.paging import MAX_NAME, OfAttempt, OfCluster, written
 from relume.serve.api.ports import AttemptsView, AttemptView, Readiness
 from relume.serve.api.probe import LEDGER, LedgerProbe
 from relume.serve.api.problems import documented
+from relume.serve.api.waiting import MAX_WAIT_SECONDS, ActiveAdvice, unless_gone
 from relume.serve.ledger import Ledger, NotFoundError
 from relume.verdict import Health
+
+IfNoneMatch = Annotated[
+    str | None, Header(alias="If-None-Match", max_length=1000, include_in_schema=False)
+]
 
 
 class AttemptsQuery(OfCluster):
@@ -38,6 +44,8 @@ class AdviceQuery(OfAttempt):
 
     active: bool = False
     """True: what is to be carried out, all of it, of one cluster or of all."""
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = 0.0
+    """With `active`: wait so many seconds for another list than `If-None-Match` names."""
 
     def require_all(self) -> None:
         """Refuse what active Advice isn't chosen by: a part of it would be carried out.
@@ -47,12 +55,12 @@ class AdviceQuery(OfAttempt):
         InputError
             When it is.
         """
-        others = self.model_fields_set - {"active", "cluster"}
+        others = self.model_fields_set - {"active", "cluster", "wait"}
         if others:
             raise InputError(
                 "active Advice",
                 found=f"{', '.join(sorted(others))} beside active=true",
-                expected="cluster at most: all of it is listed",
+                expected="cluster and wait at most: all of it is listed",
             )
 
 
@@ -84,23 +92,33 @@ def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
     return router
 
 
-def advice_routes(ledger: Ledger, clock: Clock) -> APIRouter:
+def advice_routes(ledger: Ledger, active: ActiveAdvice) -> APIRouter:
     """Return the routes under which Advice is read."""
     router = APIRouter(prefix="/v1/advice", tags=["advice"])
 
-    @router.get("", responses=given(AdviceList) | documented(422))
-    def list_advice(query: Annotated[AdviceQuery, Query()]) -> Response:
+    @router.get("", responses=given(AdviceList) | documented(422, 429, 503))
+    async def list_advice(
+        request: Request, query: Annotated[AdviceQuery, Query()], known: IfNoneMatch = None
+    ) -> Response:
         """Return Advice whatever became of it, newest first.
 
         Active is what is to be carried out: per attempt the newest, PENDING and not expired.
         """
         if not query.active:
-            page = ledger.page_advice(
-                query.wanted(), query.behind("advice", (int, str)), query.limit
-            )
-            return as_json(AdviceList(page.records, written("advice", page.end)))
+            return await run_in_threadpool(history, query)
         query.require_all()
-        return as_json(AdviceList(tuple(ledger.active(clock.now(), query.cluster))))
+        if not query.wait:
+            return json_of((await run_in_threadpool(active.read, query.cluster)).body)
+        waiting = asyncio.create_task(active.changed(query.cluster, known, query.wait))
+        body = await unless_gone(request, waiting)
+        return Response(status_code=204) if body is None else json_of(body)
+
+    def history(query: AdviceQuery) -> Response:
+        if query.wait:
+            raise InputError("wait", found="no active=true", expected="it beside wait")
+        behind = query.behind("advice", (int, str))
+        page = ledger.page_advice(query.wanted(), behind, query.limit)
+        return as_json(AdviceList(page.records, written("advice", page.end)))
 
     @router.get("/{advice_id}", responses=given(Advice) | documented(404, 422))
     def get_advice(advice_id: str) -> Response:
@@ -143,7 +161,12 @@ def health_routes(probe: LedgerProbe, readiness: Readiness, metrics: ApiMetrics)
 
 def as_json(value: object, status: int = 200) -> Response:
     """Return an answer whose body is the plain JSON form of `value`."""
-    return Response(encode(value), status, media_type="application/json")
+    return json_of(encode(value), status)
+
+
+def json_of(body: bytes, status: int = 200) -> Response:
+    """Return an answer with this body, which is JSON."""
+    return Response(body, status, media_type="application/json")
 
 
 def given(model: Any) -> dict[int | str, dict[str, Any]]:  # noqa: ANN401 - any type
