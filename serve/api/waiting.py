@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from fastapi import Request
 from msgspec.json import encode
 
 from relume.clock import MICROSECONDS_PER_SECOND, Clock
@@ -19,6 +19,9 @@ from relume.serve.api.conditional import etag, names
 from relume.serve.api.feed import NewsFeed
 from relume.serve.intake.queue import BusyError
 from relume.serve.ledger import Ledger
+
+if TYPE_CHECKING:
+    from fastapi import Request
 
 MAX_WAITERS = 200
 MAX_WAIT_SECONDS = 60.0
