@@ -76,22 +76,19 @@ class Listening:
         known = self._table(batch.series)
         rows = np.flatnonzero(known.listened[batch.row_series] & (batch.event_time != NO_TIME))
         nodes = known.nodes[batch.row_series[rows]]
+        is_there = np.zeros(len(known.node_names) + 1, np.bool_)  # the last one is that of no node
+        is_there[nodes] = True
         owners: dict[str, tuple[AttemptWatch, list[int]]] = {}
-        for number in np.unique(nodes[nodes >= 0]).tolist():
+        for number in np.flatnonzero(is_there[:-1]).tolist():
             watch = owner(known.node_names[number])
             if watch is not None and watch.run.cluster == batch.cluster:
                 owners.setdefault(watch.name, (watch, []))[1].append(number)
-        if not owners:
-            return
-        whose = np.full(len(known.node_names) + 1, -1)  # the last one is that of no node
+        whose = np.full(len(is_there), -1)
         for place, (_, numbers) in enumerate(owners.values()):
             whose[numbers] = place
-        listeners = whose[nodes]
-        order = np.argsort(listeners, kind="stable")
-        bounds = np.searchsorted(listeners[order], np.arange(len(owners) + 1))
-        for place, (watch, _) in enumerate(owners.values()):
-            own = rows[order[bounds[place] : bounds[place + 1]]]
-            yield watch, _heard(known, batch, own, watch.name)
+        shares = _shares(whose[nodes], len(owners))
+        for (watch, _), own in zip(owners.values(), shares, strict=True):
+            yield watch, _heard(known, batch, rows[own], watch.name)
 
     def _table(self, table: pa.RecordBatch) -> _Table:
         known = self._tables.get(id(table))
@@ -100,6 +97,17 @@ class Listening:
             if len(self._tables) > MAX_TABLES:
                 self._tables.popitem(last=False)
         return known
+
+
+def _shares(whose: NDArray[np.int64], owners: int) -> Iterator[slice | NDArray[np.int64]]:
+    """Yield the rows of each of so many owners; -1 stands for nobody."""
+    if owners == 1 and not whose.any():
+        yield slice(None)  # as nearly always in a backtest
+        return
+    order = np.argsort(whose, kind="stable")
+    bounds = np.searchsorted(whose[order], np.arange(owners + 1))
+    for place in range(owners):
+        yield order[bounds[place] : bounds[place + 1]]
 
 
 def _heard(known: _Table, batch: SampleBatch, rows: NDArray[np.int64], name: str) -> Heard:
