@@ -104,11 +104,11 @@ def _summary(board: Scoreboard) -> Iterator[str]:
     yield (
         f"{counted(board.attempts, 'attempt')} ran {board.job_days:.2f} job-days and "
         f"{board.node_days:.2f} node-days in which an alarm would have been false; "
-        f"of alarms {_estimate(board.incidents_per_job_day)} a job-day were right"
+        f"alarms that were right, a job-day: {_estimate(board.incidents_per_job_day)}"
     )
     if board.total.unlabelled:
         yield (
-            f"of {counted(board.total.unlabelled, 'alarm')} it isn't known whether it was right, "
+            f"nobody knows whether they were right: {counted(board.total.unlabelled, 'alarm')}, "
             f"{board.total.unlabelled_acted} of them acted on: see relume advice label"
         )
 
