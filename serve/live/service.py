@@ -19,7 +19,7 @@ from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.intake.receivers import warm_up as warm_up_pushes
 from relume.serve.ledger import open_configured
-from relume.serve.live.entrance import access_of, require_entrance
+from relume.serve.live.entrance import access_of, note_certificate, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
@@ -56,6 +56,7 @@ def run_service(
     serve = settings.serve
     _require(serve)
     require_entrance(serve)
+    note_certificate(serve, SystemClock())
     folder = Path(serve.folder)
     _make(folder)
     access = access_of(serve, folder)
