@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from relume.ingest import grammar
@@ -14,6 +15,10 @@ MAX_PREFIXES = 10
 """No software stacks more; a line that goes on looking like prefixes is content."""
 MAX_PREFIX_CHARACTERS = 600
 """No prefix ends later, so that a line of any length costs the same."""
+
+
+REMEMBERED = 64
+"""Lines whose prefixes are remembered: the same line is mostly read a few times, in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ _AFTER_STAMP = _AFTER_CLOCK | {digit: _FIRST[digit] for digit in string.digits}
 """A log collector's stamp comes even before a launcher's label."""
 
 
+@lru_cache(maxsize=REMEMBERED)
 def parse_prefix(text: str) -> Prefix:
     """Read the prefixes of one line. Never raises; the cost is bounded, however long the line is.
 

@@ -93,7 +93,7 @@ def _pushed(types: tuple[str, ...]) -> dict[str, Any]:
 def _describe(operation: dict[str, Any], rule: Rule) -> None:
     statuses = [*_ALWAYS, *(() if rule.role is None else _WITH_ROLE)]
     if "requestBody" in operation:
-        statuses += [400, 413]
+        statuses += [400, 408, 413]
     for status, response in documented(*statuses).items():
         operation["responses"].setdefault(str(status), response)
     if rule.role is not None:

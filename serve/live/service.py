@@ -24,6 +24,7 @@ from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
 from relume.serve.live.polling import Account, Ask, SlurmPolling
+from relume.serve.live.protocol import HeadLimits
 from relume.serve.live.runner import Runner
 from relume.serve.live.server import Server
 from relume.serve.live.surroundings import Surroundings
@@ -100,6 +101,7 @@ def run_service(
                 access_log=False,
                 server_header=False,
                 ws="none",
+                http=HeadLimits,
                 backlog=BACKLOG,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=serve.tls_cert_file or None,
