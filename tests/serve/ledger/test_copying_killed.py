@@ -90,8 +90,8 @@ def test_into_a_server_and_back(
     tmp_path: Path, source: Path, served: str, config: Path, tables: int
 ) -> None:
     target = tmp_path / "back.db"
-    for one, other in ((source, served), (served, target)):
-        command = ("ledger", "copy", "--from", one, "--to", other, "--yes", "--config", config)
+    for begin, end in ((source, served), (served, target)):
+        command = ("ledger", "copy", "--from", begin, "--to", end, "--yes", "--config", config)
         killed_after(tables, *command)
         copied(*command)
     with Ledger.open(sqlite_url(source)) as one, Ledger.open(sqlite_url(target)) as other:
