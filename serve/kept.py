@@ -11,10 +11,10 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, repeat
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
-from relume.ingest.blocks import Block
+from relume.ingest.blocks import Block, has_longer
 from relume.models.diagnosis.episode import ADVANCES_TO_RECOVER
 from relume.serve.linerun import LineRun, run_of, starts_of
 
@@ -63,25 +63,22 @@ class _Part:
         begin, end = span
         if begin >= end or self.room <= 0:
             return
-        texts = block.data[begin:end].removesuffix(b"\n").split(b"\n")
-        sizes = list(map(len, texts))
-        if max(sizes) > MAX_TEXT:
-            self._take_long(block, texts, begin, offset)
+        if has_longer(block.data, begin, end, MAX_TEXT):
+            self._take_long(block, begin, end, offset)
             return
-        taken = sum(sizes) + len(sizes)
+        taken = end - begin + (not block.data.endswith(b"\n", begin, end))
         if taken > self.room:  # the last line that is taken may go beyond the room
-            held = list(accumulate(size + 1 for size in sizes))
-            count = bisect_left(held, self.room) + 1
-            taken = held[min(count, len(held)) - 1]
-        end = min(end, begin + taken)
+            last = block.data.find(b"\n", begin + self.room - 1, end)
+            end = end if last < 0 else last + 1
+            taken = end - begin + (not block.data.endswith(b"\n", begin, end))
         self.runs.append(run_of(block, begin, end, offset=offset, numbered=self.numbered))
         self.room -= taken
 
-    def _take_long(self, block: Block, texts: Sequence[bytes], begin: int, offset: int) -> None:
+    def _take_long(self, block: Block, begin: int, end: int, offset: int) -> None:
         """Take lines of which some are cut: each by itself."""
-        starts = starts_of(texts, begin)
-        numbers = block.lines_from(starts) if self.numbered else ()
-        for place, (start, text) in enumerate(zip(starts, texts, strict=True)):
+        texts = block.data[begin:end].removesuffix(b"\n").split(b"\n")
+        numbers = block.numbers(begin, end) if self.numbered else ()
+        for place, (start, text) in enumerate(zip(starts_of(texts, begin), texts, strict=True)):
             if self.room <= 0:
                 break
             number = numbers[place : place + 1]

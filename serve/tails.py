@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from relume.features.progress.regular import last_work
-from relume.ingest.blocks import Block
+from relume.ingest.blocks import Block, has_longer
 from relume.ingest.loglines import LineParser
 from relume.ingest.prefixes import leading_clock
 from relume.models.diagnosis.episode import LogEnd
@@ -43,6 +43,7 @@ class _Tail:
     _runs: deque[LineRun] = field(default_factory=deque)
     _count: int = 0
     _size: int = 0
+    _read: tuple[str, int | None] = ("", None)
     _times: dict[bytes, int | None] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
@@ -77,10 +78,17 @@ class _Tail:
 
     def time(self, raw: bytes) -> int | None:
         """Clock of one line, null when it has none."""
+        clock = leading_clock(raw)
+        if clock is None:
+            return self._sought(raw)
+        if clock != self._read[0]:  # many lines a second
+            self._read = clock, self.parser.time_of(clock)
+        return self._read[1]
+
+    def _sought(self, raw: bytes) -> int | None:
+        """Clock of a line that doesn't begin with it."""
         if not _CLOCK.search(raw, 0, _CLOCK_BYTES):
             return None
-        if (clock := leading_clock(raw)) is not None:
-            return self.parser.time_of(clock)
         if raw not in self._times:  # asked for again with every verdict
             if len(self._times) > TAIL_LINES:
                 self._times.clear()
@@ -141,10 +149,10 @@ def _last_runs(block: Block) -> list[LineRun]:
     data = block.data
     end = len(data) - data.endswith(b"\n")
     begin = data.rfind(b"\n", 0, max(0, end - TAIL_BYTES - TAIL_LINES)) + 1
-    if max(map(len, data[begin:end].split(b"\n"))) <= MAX_TEXT:
+    if not has_longer(data, begin, end, MAX_TEXT):
         return [run_of(block, begin, len(data))]
     starts, texts = _last_long_lines(data, end)
-    numbers = block.lines_from(starts)
+    numbers = block.numbers(starts[0], len(data))
     return [
         LineRun(text, numbers[place : place + 1], starts[place]) for place, text in enumerate(texts)
     ]

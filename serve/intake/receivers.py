@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
+
 from relume.features.metrics.names import load_names
 from relume.ingest.metrics.raw import Naming
 from relume.ingest.push.lines import lines_of
@@ -11,6 +13,7 @@ from relume.ingest.push.loki import loki_protobuf
 from relume.ingest.push.remotewrite import RemoteWrite
 from relume.ingest.skips import SkipCounts
 from relume.serve.intake.bodies import Body
+from relume.serve.intake.seen import Seen
 
 
 class SampleReceiver:
@@ -47,3 +50,4 @@ def warm_up() -> None:
     loki_protobuf(b"")
     lines_of({}, [("", 0)]).joined()
     SampleReceiver(load_names()).decode(b"", "")
+    Seen().note("", b"", np.zeros(0, np.int64), 0)
