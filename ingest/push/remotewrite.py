@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from relume.errors import InputError
-from relume.ingest.lake.samplebatches import SampleBatch
+from relume.ingest.lake.samplebatches import Numbered, SampleBatch
 from relume.ingest.metrics.answers import MAX_TIME
 from relume.ingest.metrics.raw import NAME, NamedSeries, Naming
 from relume.ingest.push import wire
@@ -209,6 +209,7 @@ class RemoteWrite:
             source=self._source,
             cluster=self._cluster,
             observed_at=observed_at,
+            numbered=Numbered(self._book, series),
         )
 
 
