@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,9 +11,13 @@ from relume.ingest.lake.samplebatches import SERIES_SCHEMA
 from relume.ingest.push.hashed import Hashed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from relume.ingest.metrics.raw import NamedSeries
+
+    _Numbers = NDArray[np.int32]
 
 UNKNOWN: Final = 0
 """Kind of a series that is nothing to Relume."""
@@ -24,9 +27,9 @@ DCGM: Final = 2
 PART: Final = 3
 """It is added up with others."""
 _NULL = -1
-_TEXTS = ("metric", "node", "gpu", "attempt", "device")
-_NUMBERS = (*_TEXTS, "rank", "sum", "kind")
-_NOTHING = (_NULL,) * (len(_TEXTS) + 1)
+_PLACE = ("metric", "node", "gpu", "attempt", "device", "rank")
+"""What a series is of; the rest of its columns are the number of its sum, and its kind."""
+_COLUMNS = (*_PLACE, "sum", "kind")
 
 
 class SeriesBook:
@@ -34,85 +37,96 @@ class SeriesBook:
 
     Attributes
     ----------
-    table
-        Numbers of series by the hashes of their labels.
+    table, shapes, nodes
+        Numbers of series, of shapes and of nodes by the hashes of `relume.ingest.push.shapes`. A
+        series is of a shape (all that it is but its node) and of a node.
     sum_series
         Number of the series that each sum is told under.
     """
 
     def __init__(self) -> None:
-        self.table = Hashed()
+        self.table, self.shapes, self.nodes = Hashed(), Hashed(), Hashed()
         self.sum_series: list[int] = []
-        self._count = 0
-        self._numbers = {name: np.full(1 << 10, _NULL, np.int32) for name in _NUMBERS}
-        self._scales = np.ones(1 << 10)
-        self._words: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
-        self._dictionaries = {name: pa.array([], pa.string()) for name in _TEXTS}
+        self._shapes, self._series = _Rows(), _Rows()
+        texts = [name for name in _PLACE if name != "rank"]
+        self._words: dict[str, dict[str, int]] = {name: {} for name in texts}
+        self._dictionaries = {name: pa.array([], pa.string()) for name in texts}
         self._sums: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
-        return self._count
+        return self._series.count
 
-    def of(self, name: str, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    def of(self, name: str, rows: _Numbers) -> _Numbers:
         """Return a column of some series: ``kind``, or ``sum`` (the number of a part's sum)."""
-        return self._numbers[name][rows]
+        return self._series.columns[name][rows]
 
-    def scales(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def scales(self, rows: _Numbers) -> NDArray[np.float64]:
         """Return what the values of some series are multiplied with."""
-        return self._scales[rows]
+        return self._series.scales[rows]
 
-    def add(self, found: Sequence[tuple[NamedSeries | None, int]]) -> NDArray[np.int32]:
-        """Take new series, each with its kind if it isn't summed; null for one that is nothing.
+    def learn(self, named: NamedSeries | None, told: int) -> int:
+        """Take what series of a new shape are, null for nothing; return the number of the shape.
 
-        Returns their numbers.
+        `told` is their kind if they aren't added up.
         """
-        made: list[tuple[int, ...]] = []
-        scales: list[float] = []
-        numbers = np.empty(len(found), np.int32)
-        for place, (named, told) in enumerate(found):
-            codes, of_sum, scale, kind = _NOTHING, _NULL, 1.0, UNKNOWN
-            if named is not None:
-                codes, scale, kind = self._codes(named), named.scale, told
-                if named.is_summed:
-                    if codes not in self._sums:
-                        self._sums[codes] = len(self.sum_series)
-                        self.sum_series.append(self._count + len(made))
-                        made.append((*codes, _NULL, PLAIN))
-                        scales.append(1.0)
-                    of_sum, kind = self._sums[codes], PART
-            numbers[place] = self._count + len(made)
-            made.append((*codes, of_sum, kind))
-            scales.append(scale)
-        self._extend(made, scales)
-        return numbers
+        values, scale = dict.fromkeys(_COLUMNS, _NULL) | {"kind": UNKNOWN}, 1.0
+        if named is not None:
+            place, rank, scale = named.series, named.rank, named.scale
+            values["metric"] = self._word("metric", place.metric)
+            values["gpu"] = self._word("gpu", place.gpu)
+            values["device"] = self._word("device", place.device)
+            values["rank"] = _NULL if rank is None else rank
+            values["kind"] = PART if named.is_summed else told
+        columns = {name: np.array([value], np.int32) for name, value in values.items()}
+        return int(self._shapes.extend(columns, np.array([scale]))[0])
 
-    def batch(self, rows: NDArray[np.int32]) -> pa.RecordBatch:
+    def learn_node(self, name: str) -> int:
+        """Return the number of a node."""
+        return self._word("node", name)
+
+    def is_known(self, shapes: _Numbers) -> NDArray[np.bool_]:
+        """Say which shapes are something to Relume."""
+        kinds = self._shapes.columns["kind"][shapes]
+        return np.not_equal(kinds, UNKNOWN)
+
+    def add(self, shapes: _Numbers, nodes: _Numbers) -> _Numbers:
+        """Take new series by the numbers of their shapes and nodes; return their own numbers.
+
+        The node is -1 where nobody says it, and where the shape is nothing.
+        """
+        columns = {name: self._shapes.columns[name][shapes] for name in _COLUMNS}
+        columns["node"] = nodes
+        scales = self._shapes.scales[shapes]
+        parts = np.flatnonzero(columns["kind"] == PART)
+        if len(parts):
+            columns["sum"][parts] = self._sums_of({name: columns[name][parts] for name in _PLACE})
+        return self._series.extend(columns, scales)
+
+    def batch(self, rows: _Numbers) -> pa.RecordBatch:
         """Return some series as those of a `SampleBatch`."""
         columns = []
         for field in SERIES_SCHEMA:
-            codes = self._numbers[field.name][rows]
+            codes = self._series.columns[field.name][rows]
             found = pa.array(codes, mask=codes == _NULL)
             if field.name in self._words:
                 found = pa.DictionaryArray.from_arrays(found, self._dictionary(field.name))
             columns.append(found)
         return pa.RecordBatch.from_arrays(columns, schema=SERIES_SCHEMA)
 
-    def _codes(self, named: NamedSeries) -> tuple[int, ...]:
-        """What a series is of, in numbers, as `_NUMBERS` begins."""
-        place = named.series
-        texts = (place.metric, place.node, place.gpu, None, place.device)
-        codes = (self._word(name, text) for name, text in zip(_TEXTS, texts, strict=True))
-        return (*codes, _NULL if named.rank is None else named.rank)
+    def _sums_of(self, places: Mapping[str, _Numbers]) -> _Numbers:
+        """Return the numbers of the sums of parts; a new sum is a series, too."""
+        keys = list(zip(*(places[name].tolist() for name in _PLACE), strict=True))
+        new = list(dict.fromkeys(key for key in keys if key not in self._sums))
+        self._sums |= {key: len(self._sums) + at for at, key in enumerate(new)}
+        self.sum_series += self._new_sums(new).tolist()
+        return np.array([self._sums[key] for key in keys], np.int32)
 
-    def _extend(self, made: Sequence[tuple[int, ...]], scales: Sequence[float]) -> None:
-        if not made:
-            return
-        first, self._count = self._count, self._count + len(made)
-        if self._count > len(self._scales):
-            self._grow(max(self._count, 2 * len(self._scales)))
-        self._scales[first : self._count] = scales
-        for name, column in zip(_NUMBERS, np.array(made, np.int32).T, strict=True):
-            self._numbers[name][first : self._count] = column
+    def _new_sums(self, keys: Sequence[tuple[int, ...]]) -> _Numbers:
+        places = np.array(keys, np.int32).reshape(-1, len(_PLACE)).T
+        columns = dict(zip(_PLACE, places, strict=True))
+        columns["sum"] = np.full(len(keys), _NULL, np.int32)
+        columns["kind"] = np.full(len(keys), PLAIN, np.int32)
+        return self._series.extend(columns, np.ones(len(keys)))
 
     def _word(self, name: str, text: str | None) -> int:
         known = self._words[name]
@@ -124,8 +138,27 @@ class SeriesBook:
             self._dictionaries[name] = pa.array(list(words), pa.string())
         return self._dictionaries[name]
 
+
+class _Rows:
+    """Numbers in columns that grow, and a scale for each row."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.columns = {name: np.full(1 << 10, _NULL, np.int32) for name in _COLUMNS}
+        self.scales = np.ones(1 << 10)
+
+    def extend(self, columns: Mapping[str, _Numbers], scales: NDArray[np.float64]) -> _Numbers:
+        """Add rows; return their numbers."""
+        first, self.count = self.count, self.count + len(scales)
+        if self.count > len(self.scales):
+            self._grow(max(self.count, 2 * len(self.scales)))
+        self.scales[first : self.count] = scales
+        for name, column in columns.items():
+            self.columns[name][first : self.count] = column
+        return np.arange(first, self.count, dtype=np.int32)
+
     def _grow(self, size: int) -> None:
-        more = size - len(self._scales)
-        self._scales = np.concatenate([self._scales, np.ones(more)])
-        for name, column in self._numbers.items():
-            self._numbers[name] = np.concatenate([column, np.full(more, _NULL, np.int32)])
+        more = size - len(self.scales)
+        self.scales = np.concatenate([self.scales, np.ones(more)])
+        for name, column in self.columns.items():
+            self.columns[name] = np.concatenate([column, np.full(more, _NULL, np.int32)])
