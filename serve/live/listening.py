@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_TABLES = 32
 """Tables and books of series that are remembered; what is read or pushed together shares one."""
 _NONE = -1
+_FIELDS = Series._fields
 _UNNAMED = Series("", None, None, None)
 Owner = Callable[[str], "AttemptWatch | None"]
 """Returns who listens to what is measured on a node; null for nobody."""
@@ -40,6 +41,12 @@ class _Names:
         found = column.indices.fill_null(_NONE).to_numpy(zero_copy_only=False)
         return np.asarray(found, np.int32)
 
+    def texts(self, column: pa.DictionaryArray) -> list[str | None]:
+        """Return the names themselves; a tenth of the cost of asking Arrow for each."""
+        numbers = self.numbers(column).tolist()
+        names = self.names
+        return [None if number < 0 else names[number] for number in numbers]
+
 
 class _Known:
     """Series by number, as far as anybody may listen to them.
@@ -50,13 +57,22 @@ class _Known:
 
     def __init__(self, whose: object) -> None:
         self.whose = whose  # held, so that its id stays its own
-        self.node_names, self.attempt_names = _Names(), _Names()
-        self._metrics = _Names()
+        self._words = {name: _Names() for name in (*_FIELDS, "attempt")}
         self._is_known = np.zeros(0, np.bool_)
         self._is_named = np.zeros(0, np.bool_)
         self.series: list[Series] = []
         self.nodes, self.attempts = np.zeros((2, 0), np.int32)
         self.listened, self.of_stalls = np.zeros((2, 0), np.bool_)
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of nodes, by number."""
+        return self._words["node"].names
+
+    @property
+    def attempt_names(self) -> list[str]:
+        """The names of attempts, by number."""
+        return self._words["attempt"].names
 
     def learn(self, numbers: NDArray[np.int32], table: pa.RecordBatch) -> None:
         """Take what series are, by their numbers, where that isn't known yet."""
@@ -66,11 +82,12 @@ class _Known:
         if not len(rows):
             return
         new, some = numbers[rows], table.take(pa.array(rows)) if len(rows) < len(numbers) else table
-        metrics = self._metrics.numbers(some.column("metric"))
-        self.nodes[new] = self.node_names.numbers(some.column("node"))
-        self.attempts[new] = self.attempt_names.numbers(some.column("attempt"))
-        self.listened[new] = _among(self._metrics.names, METRICS)[metrics]
-        self.of_stalls[new] = _among(self._metrics.names, STALL_METRICS)[metrics]
+        words = self._words
+        metrics = words["metric"].numbers(some.column("metric"))
+        self.nodes[new] = words["node"].numbers(some.column("node"))
+        self.attempts[new] = words["attempt"].numbers(some.column("attempt"))
+        self.listened[new] = _among(words["metric"].names, METRICS)[metrics]
+        self.of_stalls[new] = _among(words["metric"].names, STALL_METRICS)[metrics]
         self._is_known[new] = True
 
     def name(
@@ -82,8 +99,8 @@ class _Known:
             return
         _, first = np.unique(numbers[missing], return_index=True)
         missing = missing[first]
-        columns = table.take(pa.array(rows[missing])).to_pydict()
-        named = zip(*(columns[name] for name in Series._fields), strict=True)
+        some = table.take(pa.array(rows[missing]))
+        named = zip(*(self._words[name].texts(some.column(name)) for name in _FIELDS), strict=True)
         for number, of in zip(numbers[missing].tolist(), named, strict=True):
             self.series[number] = Series(*of)
         self._is_named[numbers[missing]] = True
@@ -111,7 +128,7 @@ class Listening:
         of = numbers[batch.row_series]
         rows = np.flatnonzero(known.listened[of] & (batch.event_time != NO_TIME))
         nodes = known.nodes[of[rows]]
-        names = known.node_names.names
+        names = known.node_names
         owners: dict[str, tuple[AttemptWatch, list[int]]] = {}
         for number in _distinct(nodes, len(names)):
             watch = owner(names[number])
@@ -152,7 +169,7 @@ def _heard(
     name: str,
 ) -> Heard:
     """Return these samples, but for those that say that they are of another attempt."""
-    attempts = known.attempt_names.names
+    attempts = known.attempt_names
     if attempts:
         said = known.attempts[numbers[batch.row_series[rows]]]
         own = attempts.index(name) if name in attempts else _NONE
