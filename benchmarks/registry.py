@@ -393,6 +393,14 @@ BENCHES: tuple[Bench, ...] = (
         "relume.benchmarks.faults.bench",
         minutes=5.0,
     ),
+    Bench(
+        "fuzz",
+        "a real service under requests made from its OpenAPI document and bodies with something "
+        "wrong in them: crashes, status 500, answers that the document doesn't allow",
+        "none (needs schemathesis, which `make env` installs)",
+        "relume.benchmarks.fuzz.bench",
+        minutes=10.0,
+    ),
 )
 
 

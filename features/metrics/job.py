@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from relume.features.metrics.columns import LastCounts, LastPoints, Means
 from relume.features.metrics.counters import Counter
-from relume.features.metrics.points import COUNTER, Answer, Series, is_counter, series_of
+from relume.features.metrics.points import Answer, Series, is_counter, series_of
 from relume.features.metrics.stall import METRICS, StallSettings, stalled_signal
+from relume.features.metrics.tables import UNKNOWN, Chosen, Tables, chosen
 from relume.verdict import Health
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
 
     from relume.events import Sample
     from relume.features.metrics.points import Window
@@ -22,25 +27,6 @@ MAX_SERIES = 50_000
 """Series of one job that are looked at: three a GPU for 2,000 nodes with 8 GPUs."""
 MAX_POINTS = 16
 """Values of a series that are kept: four minutes at a scrape of 15 s."""
-_MEMORY = 0.02
-"""Weight of a new value in what is usual, once there are many."""
-
-
-@dataclass(slots=True)
-class _Held:
-    """One series: values since the last progress, and the mean of those before it."""
-
-    recent: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=MAX_POINTS))
-    usual: float = 0.0
-    count: int = 0
-
-    def settle(self, first: int | None, until: int | None) -> None:
-        """Make values up to `until` part of what is usual, but for those up to `first`."""
-        while until is not None and self.recent and self.recent[0][0] <= until:
-            time, value = self.recent.popleft()
-            if first is None or time > first:
-                self.count += 1
-                self.usual += max(1 / self.count, _MEMORY) * (value - self.usual)
 
 
 @dataclass(slots=True)
@@ -87,8 +73,11 @@ class JobMetrics:
     first_progress: int | None = None
     last_progress: int | None = None
     left_out: int = 0
-    _held: dict[Series, _Held] = field(default_factory=dict)
-    _counters: Counter[Series] = field(default_factory=Counter)
+    _points: LastPoints = field(default_factory=lambda: LastPoints(MAX_POINTS))
+    _usual: Means = field(default_factory=Means)
+    _first: Counter[Series] = field(default_factory=Counter)
+    _counts: LastCounts = field(default_factory=LastCounts)
+    _tables: Tables = field(default_factory=Tables)
 
     def take(self, sample: Sample) -> None:
         """Take a sample. One without a time, without a number or of another metric is ignored."""
@@ -96,38 +85,61 @@ class JobMetrics:
             self._take(series_of(sample), sample.event_time, sample.value)
 
     def take_many(
-        self, series: Sequence[Series], times: Sequence[int], values: Sequence[float]
+        self,
+        series: Sequence[Series],
+        numbers: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
     ) -> None:
-        """Take samples in order, each of a series of `metrics`, as `take` does one by one."""
-        held_of, until = self._held, self.last_progress
-        for one, time, given in zip(series, times, values, strict=True):
-            held = held_of.get(one)
-            if held is None or one.metric.endswith(COUNTER) or not isfinite(given):
-                self._take(one, time, given)
-                continue
-            recent = held.recent
-            if until is not None and recent and recent[0][0] <= until:
-                held.settle(self.first_progress, until)
-            if recent and time <= recent[-1][0]:
-                _insert(recent, (time, given))
-            else:  # as nearly always
-                recent.append((time, given))
+        """Take samples in order, as `take` does one after the other; numbers are those of series.
 
-    def _take(self, series: Series, time: int, given: float) -> None:
-        value: float | None = given if isfinite(given) else None
-        if value is not None and is_counter(series.metric):
-            value = self._counters.take(series, time, value)
-        if value is None:
+        `series` must not change afterwards: they are looked up once.
+        """
+        table = self._tables.of(series, self._points.places, self.metrics)
+        for one in chosen(table, numbers, times, values, self._take):
+            self._take_columns(one)
+
+    def _take_columns(self, given: Chosen) -> None:
+        places, times, values, counters = given
+        if counters.any():
+            values, rows = values.copy(), np.flatnonzero(counters)
+            values[rows] = self._counts.take(places[rows], times[rows], values[rows])
+            is_value = ~np.isnan(values)
+            places, times, values = places[is_value], times[is_value], values[is_value]
+        self._settle(places)
+        newer = times > self._points.newest[places]
+        if newer.all():
+            self._points.append(places, times, values)
             return
-        held = self._held.get(series)
-        if held is None:
-            if len(self._held) >= MAX_SERIES:
+        self._points.append(places[newer], times[newer], values[newer])
+        for row in np.flatnonzero(~newer).tolist():
+            self._points.put(int(places[row]), int(times[row]), float(values[row]))
+
+    def _take(self, series: Series, time: int, given: float) -> int:
+        """Take a sample; return the place of its series, `UNKNOWN` where it has none yet."""
+        place = self._points.places.get(series, UNKNOWN)
+        value = self._value(series, place, time, given) if isfinite(given) else None
+        if value is None:
+            return place
+        if place == UNKNOWN:
+            last = self._first.last.pop(series, None)
+            if len(self._points.places) >= MAX_SERIES:
                 self.left_out += 1
-                self._counters.last.pop(series, None)
-                return
-            held = self._held[series] = _Held()
-        held.settle(self.first_progress, self.last_progress)
-        _insert(held.recent, (time, value))
+                return UNKNOWN
+            place = self._points.add(series)
+            if last is not None:
+                self._counts.put(place, *last)
+        self._settle(np.array([place]))
+        self._points.put(place, time, value)
+        return place
+
+    def _value(self, series: Series, place: int, time: int, given: float) -> float | None:
+        """Return what a finite value says: of a counter its rate, null where there is none."""
+        if not is_counter(series.metric):
+            return given
+        if place == UNKNOWN:  # it gets one with its first rate
+            return self._first.take(series, time, given)
+        return self._counts.take_one(place, time, given)
 
     def progressed(self, event_time: int) -> None:
         """Take that the job advanced by then: what was measured up to it is usual. Costs nothing.
@@ -143,12 +155,31 @@ class JobMetrics:
     def window(self) -> Window:
         """Return what came since the last progress, counters as rates."""
         self._settle()
-        return {series: tuple(held.recent) for series, held in self._held.items()}
+        return {series: tuple(points) for series, points in self._points.every()}
+
+    def nodes_since(self, time: int, *, of_gpus: bool) -> set[str | None]:
+        """Return the nodes of which a value since the last progress is later than a time.
+
+        Of those with a GPU only, if asked.
+        """
+        self._settle()
+        places = self._points.places
+        later = self._points.newest[: len(places)] > time
+        return {
+            series.node
+            for series, is_later in zip(places, later.tolist(), strict=True)
+            if is_later and (series.gpu is not None or not of_gpus)
+        }
 
     def usual(self) -> dict[Series, float]:
         """Return what is usual, of series that were seen while the job advanced."""
         self._settle()
-        return {series: held.usual for series, held in self._held.items() if held.count}
+        means = self._usual.of(len(self._points.places))
+        return {
+            series: mean
+            for series, (mean, count) in zip(self._points.places, means, strict=True)
+            if count
+        }
 
     def stalled(self, event_time: int, since: int | None = None) -> Answer:
         """Say whether the job stands still, as `stalled_signal` does; unknown before progress.
@@ -165,16 +196,13 @@ class JobMetrics:
             settings=self.settings,
         )
 
-    def _settle(self) -> None:
-        for held in self._held.values():
-            held.settle(self.first_progress, self.last_progress)
-
-
-def _insert(recent: deque[tuple[int, float]], point: tuple[int, float]) -> None:
-    """Put a point in its place; it nearly always is the last one."""
-    later = []
-    while recent and recent[-1][0] > point[0]:
-        later.append(recent.pop())
-    if not recent or recent[-1][0] < point[0]:
-        recent.append(point)
-    recent.extend(reversed(later))
+    def _settle(self, places: NDArray[np.int64] | None = None) -> None:
+        """Make values up to the last progress part of what is usual; of all series by default."""
+        until, first = self.last_progress, self.first_progress
+        if until is None or first is None:
+            return
+        if places is None:
+            places = np.arange(len(self._points.places))
+        for dropped, times, values in self._points.drop(places, until):
+            is_work = times > first
+            self._usual.add(dropped[is_work], values[is_work])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from relume.features.metrics.counters import Counter
-from relume.features.metrics.points import COUNTER, Series, is_counter, series_of
+import numpy as np
+
+from relume.features.metrics.columns import LastCounts, LastPoints
+from relume.features.metrics.points import Series, is_counter, series_of
+from relume.features.metrics.tables import UNKNOWN, UNWANTED, Chosen, Tables, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
 
     from relume.events import Sample
     from relume.features.metrics.points import Points
@@ -24,14 +28,8 @@ KEPT = 16
 
 
 @dataclass(slots=True)
-class _Held:
-    times: array[int] = field(default_factory=lambda: array("q"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-
-
-@dataclass(slots=True)
 class RecentMetrics:
-    """Bounded memory of one attempt's metrics: `MAX_SERIES` series of `KEPT` values, 30 MB.
+    """Bounded memory of one attempt's metrics: `MAX_SERIES` series of `KEPT` values, 15 MB.
 
     Samples may come late by up to a few scrapes: values are kept in order of time.
 
@@ -55,8 +53,9 @@ class RecentMetrics:
 
     metrics: Collection[str]
     left_out: int = 0
-    _held: dict[Series, _Held] = field(default_factory=dict)
-    _counters: Counter[Series] = field(default_factory=Counter)
+    _points: LastPoints = field(default_factory=lambda: LastPoints(KEPT))
+    _counts: LastCounts = field(default_factory=LastCounts)
+    _tables: Tables = field(default_factory=Tables)
 
     def take(self, sample: Sample) -> None:
         """Take a sample. One without a time, without a number or of another metric is ignored."""
@@ -64,45 +63,57 @@ class RecentMetrics:
             self._take(series_of(sample), sample.event_time, sample.value)
 
     def take_many(
-        self, series: Sequence[Series], times: Sequence[int], values: Sequence[float]
+        self,
+        series: Sequence[Series],
+        numbers: NDArray[np.int32],
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
     ) -> None:
-        """Take samples in order, each of a series, as `take` does one after the other."""
-        held_of, wanted = self._held, self.metrics
-        for one, time, given in zip(series, times, values, strict=True):
-            held = held_of.get(one)
-            if (
-                held is None
-                or not held.times
-                or time <= held.times[-1]
-                or one.metric.endswith(COUNTER)
-            ):
-                if one.metric in wanted:
-                    self._take(one, time, given)
-            elif isfinite(given):  # as nearly always: a newer value of a series that is known
-                held.times.append(time)
-                held.values.append(given)
-                if len(held.times) > KEPT:
-                    del held.times[0], held.values[0]
+        """Take samples in order, as `take` does one after the other; numbers are those of series.
 
-    def _take(self, series: Series, time: int, given: float) -> None:
-        if series.metric not in self.metrics or not isfinite(given):
-            return
-        held = self._held.get(series)
-        if held is None:
-            if len(self._held) >= MAX_SERIES:
+        `series` must not change afterwards: they are looked up once.
+        """
+        table = self._tables.of(series, self._points.places, self.metrics)
+        for one in chosen(table, numbers, times, values, self._take):
+            self._take_columns(one)
+
+    def _take_columns(self, given: Chosen) -> None:
+        places, times, values, counters = given
+        newer = times > self._points.newest[places]
+        if counters.any():
+            values = values.copy()
+            rows = np.flatnonzero(counters)
+            values[rows] = self._counts.take(places[rows], times[rows], values[rows])
+            is_value = ~np.isnan(values)
+            late = np.flatnonzero(is_value & ~newer).tolist()
+            newer &= is_value
+        else:
+            late = np.flatnonzero(~newer).tolist()
+        if newer.all():
+            self._points.append(places, times, values)
+        else:
+            self._points.append(places[newer], times[newer], values[newer])
+        for row in late:
+            self._points.put(int(places[row]), int(times[row]), float(values[row]))
+
+    def _take(self, series: Series, time: int, given: float) -> int:
+        """Take a sample; return the place of its series, `UNKNOWN` where it has none yet."""
+        if series.metric not in self.metrics:
+            return UNWANTED
+        place = self._points.places.get(series, UNKNOWN)
+        if not isfinite(given):
+            return place
+        if place == UNKNOWN:
+            if len(self._points.places) >= MAX_SERIES:
                 self.left_out += 1
-                return
-            held = self._held[series] = _Held()
+                return UNKNOWN
+            place = self._points.add(series)
         value: float | None = given
         if is_counter(series.metric):
-            value = self._counters.take(series, time, given)
-        place = bisect_left(held.times, time)
-        if value is None or held.times[place : place + 1] == array("q", [time]):
-            return
-        held.times.insert(place, time)
-        held.values.insert(place, value)
-        if len(held.times) > KEPT:
-            del held.times[0], held.values[0]
+            value = self._counts.take_one(place, time, given)
+        if value is not None:
+            self._points.put(place, time, value)
+        return place
 
     def window(self, since: int, seen_since: int = 0) -> dict[Series, Points]:
         """Return the values after `since`, counters as rates.
@@ -110,8 +121,7 @@ class RecentMetrics:
         Series that weren't measured after `seen_since` are stale, and left out.
         """
         found: dict[Series, Points] = {}
-        for series, held in self._held.items():
-            first = bisect_left(held.times, since + 1)
-            if first < len(held.times) and held.times[-1] > seen_since:
-                found[series] = list(zip(held.times[first:], held.values[first:], strict=True))
+        for series, points in self._points.every():
+            if points and points[-1][0] > max(since, seen_since):
+                found[series] = points[bisect_left(points, (since + 1,)) :]
         return found

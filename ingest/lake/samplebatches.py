@@ -33,6 +33,7 @@ SERIES_SCHEMA: Final = pa.schema(
     ]
 )
 """Columns of `SampleBatch.series`: what is the same for all samples of a series."""
+_KINDS: Final = [np.dtype(kind) for kind in (np.int32, np.int64, np.float64)]
 _ORIGIN: Final = ("source", "cluster", "observed_at")
 
 
@@ -111,9 +112,10 @@ class SampleBatch:
     numbered: Numbered | None = None
 
     def __post_init__(self) -> None:
-        kinds = [str(x.dtype) for x in (self.row_series, self.event_time, self.value)]
-        if kinds != ["int32", "int64", "float64"] or self.series.schema != SERIES_SCHEMA:
-            raise _misfit(f"columns of {', '.join(kinds)}, {', '.join(self.series.schema.names)}")
+        kinds = [x.dtype for x in (self.row_series, self.event_time, self.value)]
+        if kinds != _KINDS or self.series.schema != SERIES_SCHEMA:
+            names = (*map(str, kinds), *self.series.schema.names)
+            raise _misfit(f"columns of {', '.join(names)}")
         if not len(self.row_series) == len(self.event_time) == len(self.value):
             raise _misfit("columns of several lengths")
         known = self.series.num_rows

@@ -6,6 +6,7 @@ The protocol is https://prometheus.io/docs/specs/prw/remote_write_spec.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy as np
 from relume.errors import InputError
 from relume.ingest.lake.samplebatches import Numbered, SampleBatch
 from relume.ingest.metrics.answers import MAX_TIME
-from relume.ingest.metrics.raw import NAME, NamedSeries, Naming
+from relume.ingest.metrics.raw import NAME, Naming
 from relume.ingest.push import wire
-from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, SeriesBook
+from relume.ingest.push.labels import NAMES
+from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, NewSeries, SeriesBook
 from relume.ingest.push.shapes import LabelReader, Read, numbered
 from relume.ingest.push.sums import Sums
 
@@ -69,7 +71,7 @@ class RemoteWrite:
         self._max_series = max_series
         drawn = (secrets.randbits(63), secrets.randbits(63))
         self._seed = np.array(drawn if seed is None else seed, np.int64)
-        self._labels = LabelReader(naming, self._seed)
+        self._labels = LabelReader(naming, NAMES["cluster"], self._seed)
         self._book, self._sums = SeriesBook(), Sums()
         self._sizes = (1, 1)
 
@@ -80,8 +82,10 @@ class RemoteWrite:
 
     def decode(
         self, data: bytes, skipped: SkipCounts, *, observed_at: int | None = None
-    ) -> SampleBatch:
-        """Return the samples of a WriteRequest in order of time, unpacked already.
+    ) -> list[SampleBatch]:
+        """Return the samples of a WriteRequest, unpacked already: one batch a cluster, in order.
+
+        A series of which a label names the cluster is of that one, any other of the receiver's.
 
         Parameters
         ----------
@@ -103,7 +107,7 @@ class RemoteWrite:
         skipped.add("metric_histogram", int((series[4] > 0).sum()))
         skipped.add("metric_unknown", int((self._book.of("kind", rows) == UNKNOWN).sum()))
         found = self._in_order(*self._values(rows, samples, skipped))
-        return self._batch(*found, observed_at)
+        return self._batches(*found, observed_at)
 
     def _read(self, body: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Take a body apart into columns as large as those of the last one, then as is needed."""
@@ -171,10 +175,11 @@ class RemoteWrite:
         )
         return book.add(shapes, nodes)
 
-    def _named(self, labels: dict[str, str]) -> tuple[NamedSeries | None, int]:
+    def _named(self, labels: dict[str, str]) -> NewSeries:
         name = labels.pop(NAME, "")
         named = self._naming.named(name, labels) if self._naming.knows(name) else None
-        return named, DCGM if name.startswith(_DCGM) else PLAIN
+        cluster = next((labels[one] for one in NAMES["cluster"] if labels.get(one)), None)
+        return named, DCGM if name.startswith(_DCGM) else PLAIN, cluster
 
     def _values(
         self, rows: NDArray[np.int32], samples: NDArray[np.int64], skipped: SkipCounts
@@ -221,15 +226,17 @@ class RemoteWrite:
         order = np.argsort(times, kind="stable")
         return of[order], times[order], values[order]
 
-    def _batch(
+    def _batches(
         self,
         of: NDArray[np.int32],
         times: NDArray[np.int64],
         values: NDArray[np.float64],
         observed_at: int | None,
-    ) -> SampleBatch:
+    ) -> list[SampleBatch]:
+        if not len(of):
+            return []
         series, row_series = np.unique(of, return_inverse=True)
-        return SampleBatch(
+        batch = SampleBatch(
             series=self._book.batch(series),
             row_series=row_series.astype(np.int32),
             event_time=times,
@@ -239,6 +246,14 @@ class RemoteWrite:
             observed_at=observed_at,
             numbered=Numbered(self._book, series),
         )
+        named = self._book.clusters(series)
+        if len(named) == 1:  # nearly always
+            return [replace(batch, cluster=one or self._cluster) for one in named.values()]
+        codes = self._book.of("cluster", of)
+        return [
+            replace(batch.chosen(codes == code), cluster=one or self._cluster)
+            for code, one in named.items()
+        ]
 
 
 def _scaled(

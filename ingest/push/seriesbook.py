@@ -27,9 +27,14 @@ DCGM: Final = 2
 PART: Final = 3
 """It is added up with others."""
 _NULL = -1
-_PLACE = ("metric", "node", "gpu", "attempt", "device", "rank")
+_CLUSTER = "cluster"
+_PLACE = ("metric", "node", "gpu", "attempt", "device", "rank", _CLUSTER)
 """What a series is of; the rest of its columns are the number of its sum, and its kind."""
 _COLUMNS = (*_PLACE, "sum", "kind")
+
+NewSeries = tuple["NamedSeries | None", int, "str | None"]
+"""What series are, null for nothing; their kind if they aren't added up; the cluster that their
+labels name, null for none."""
 
 
 class SeriesBook:
@@ -57,24 +62,30 @@ class SeriesBook:
         return self._series.count
 
     def of(self, name: str, rows: _Numbers) -> _Numbers:
-        """Return a column of some series: ``kind``, or ``sum`` (the number of a part's sum)."""
+        """Return a column of some series: ``kind``, ``cluster``, or ``sum`` (that of a part)."""
         return self._series.columns[name][rows]
 
     def scales(self, rows: _Numbers) -> NDArray[np.float64]:
         """Return what the values of some series are multiplied with."""
         return self._series.scales[rows]
 
-    def learn(self, named: NamedSeries | None, told: int) -> int:
-        """Take what series of a new shape are, null for nothing; return the number of the shape.
+    def clusters(self, rows: _Numbers) -> dict[int, str | None]:
+        """Return which clusters the labels of some series name, by the code in ``cluster``.
 
-        `told` is their kind if they aren't added up.
+        Null, which comes first, stands for series whose labels name none.
         """
+        names = (*self._words[_CLUSTER], None)  # the code of null is -1
+        return {code: names[code] for code in np.unique(self.of(_CLUSTER, rows)).tolist()}
+
+    def learn(self, named: NamedSeries | None, told: int, cluster: str | None) -> int:
+        """Take what series of a new shape are; return the number of the shape."""
         values, scale = dict.fromkeys(_COLUMNS, _NULL) | {"kind": UNKNOWN}, 1.0
         if named is not None:
             place, rank, scale = named.series, named.rank, named.scale
             values["metric"] = self._word("metric", place.metric)
             values["gpu"] = self._word("gpu", place.gpu)
             values["device"] = self._word("device", place.device)
+            values[_CLUSTER] = self._word(_CLUSTER, cluster)
             values["rank"] = _NULL if rank is None else rank
             values["kind"] = PART if named.is_summed else told
         columns = {name: np.array([value], np.int32) for name, value in values.items()}

@@ -15,7 +15,7 @@ from relume.ingest.metrics.raw import NAME
 from relume.ingest.push.wire import TEXT_1, TEXT_2, compiled, field, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,14 +52,14 @@ class Read(NamedTuple):
 
 
 class LabelReader:
-    """Reads labels of series by what counts to `naming`; see `Read`.
+    """Reads labels of series by what counts to `naming`, and some others; see `Read`.
 
     `seed` has two numbers that hashes begin with.
     """
 
-    def __init__(self, naming: Naming, seed: NDArray[np.int64]) -> None:
+    def __init__(self, naming: Naming, others: Iterable[str], seed: NDArray[np.int64]) -> None:
         names = dict.fromkeys(naming.node_labels, _IS_NODE)
-        for name in (NAME, *naming.other_labels):
+        for name in (NAME, *others, *naming.other_labels):
             names[name] = names.get(name, 0) | _COUNTS
         rows = [(*_hash(name.encode(), seed), role) for name, role in names.items()]
         self._names = np.array(rows, np.int64)
@@ -192,4 +192,4 @@ def _is_ascii(data: NDArray[np.uint8], start: int, stop: int) -> bool:
     merged = np.uint8(0)
     for place in range(start, stop):
         merged |= data[place]
-    return merged < _ASCII
+    return bool(merged < _ASCII)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_SERIES = 1 << 24
 """Series of one `Baselines`: a gibibyte."""
+NO_ALARMS = Alarms.room(0)
 _SAVED = ("series", "seen", "counts", "position", "settings", "ids", "times", "values")
 
 
@@ -144,6 +145,19 @@ class Baselines:
             )
         self._room(high + 1)
         return self._judge(self._watermark.take(samples))
+
+    def follow(self, samples: Samples) -> Alarms:
+        """Take samples as `update` does, with nothing looked at: a fifth of the cost for a few.
+
+        Each series must come in order, numbers must be those of series, and `lateness` be 0.
+        """
+        self._room(int(samples.ids.max()) + 1)
+        mark = self._watermark
+        mark.newest = max(mark.newest, int(samples.times.max()))
+        alarms = Alarms.room(len(samples.ids))
+        kept = Kept(self._series, self._seen)
+        count = kernels.update(kept, samples, self._numbers, self._counts, alarms)
+        return alarms.by_time(count) if count else NO_ALARMS
 
     def advance(self, time: int) -> Alarms:
         """Take the clock (UTC microseconds): samples that were held back may count now."""

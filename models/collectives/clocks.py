@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsqr
 
 from relume.dumps import RankDump
 from relume.events import Collective
@@ -84,6 +81,10 @@ def _last_complete(collectives: tuple[Collective, ...]) -> Iterable[Collective]:
 
 def _solve(times: Mapping[_Key, Mapping[int, int]]) -> tuple[dict[int, float], dict[int, int]]:
     """Solve ``time = clock of the rank + true time of the collective``, part by part."""
+    from scipy.sparse import coo_matrix  # noqa: PLC0415 - as long to load as numpy, rarely needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+    from scipy.sparse.linalg import lsqr  # noqa: PLC0415
+
     shared = [by_rank for by_rank in times.values() if len(by_rank) > 1]
     ranks = sorted({rank for by_rank in shared for rank in by_rank})
     if not ranks:

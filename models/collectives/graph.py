@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from relume.models.collectives.state import Group, GroupKey, Pair, State, Work
 
@@ -154,6 +152,9 @@ def _strong_parts(edges: Iterable[tuple[int, int]], *, closed: bool) -> list[fro
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
     if not len(pairs):
         return []
+    from scipy.sparse import coo_matrix  # noqa: PLC0415 - as long to load as numpy, rarely needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     nodes, flat = np.unique(pairs, return_inverse=True)
     ends = flat.reshape(-1, 2)
     ones = np.ones(len(ends), dtype=np.int8)

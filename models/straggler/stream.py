@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import deque
 from dataclasses import replace
+from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ from relume.models.baselines.guaranteed import (
 )
 from relume.models.baselines.kernels import CUSUM
 from relume.models.baselines.packing import packed, unpacked
+from relume.models.baselines.samples import Samples
 from relume.models.baselines.series import BLOCK
 from relume.models.straggler.levels import Change, Level
 from relume.models.straggler.settings import StragglerSettings
@@ -138,6 +140,9 @@ class PaceStream:
             From one reading to the next; null when nothing tells.
         """
         given = np.ascontiguousarray(values, np.float64)
+        if len(given) == 1:  # as where a job prints a step now and then
+            is_time = 0.0 < given[0] < math.inf
+            return self._take(given, span_seconds or UNKNOWN_SPAN_SECONDS) if is_time else []
         places = np.flatnonzero((given > 0.0) & (given < np.inf))
         changes: list[Change] = []
         begin = 0
@@ -154,7 +159,7 @@ class PaceStream:
         return sorted(turn for turn in turns if 0 < turn < count)
 
     def _take(self, values: NDArray[np.float64], span: float) -> list[Change]:
-        alarms = self._alarms(values, span)
+        alarms = self._alarms(values, span) if len(values) else {}
         if not alarms and self.level is Level.NONE:
             self._recent.extend(values[-RECENT:].tolist())
             return []
@@ -171,11 +176,8 @@ class PaceStream:
     def _alarms(self, values: NDArray[np.float64], span: float) -> dict[int, Level]:
         """Return which readings alarm in which mode, the surer one where both do."""
         alarms: dict[int, Level] = {}
-        for number, shift in enumerate(SHIFTS):
-            part = values[max(0, shift - self._taken) :]
-            first = self._taken + len(values) - len(part)
-            times = np.arange(first, first + len(part))
-            found = self._fast.update(np.full(len(part), number), times, part)
+        found = self._fast.follow(self._shifted(values))
+        if len(found.ids):
             at = found.times[(found.kinds & CUSUM) > 0] - self._taken
             alarms |= dict.fromkeys(at.tolist(), Level.SUSPICION)
         self._taken += len(values)
@@ -189,9 +191,18 @@ class PaceStream:
                 self._calibrate()
         if self._guaranteed is not None and begin < len(values):
             places = self._guaranteed.take(values[begin:]) + begin
-            self.alarms += len(places)
-            alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
+            if len(places):
+                self.alarms += len(places)
+                alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
         return alarms
+
+    def _shifted(self, values: NDArray[np.float64]) -> Samples:
+        """Return the next readings for each of the two baselines, by their numbers as times."""
+        ids, times = _rows(len(values))
+        if self._taken < SHIFTS[-1]:
+            is_seen = times + self._taken >= np.array(SHIFTS)[ids]
+            return Samples(ids, times + self._taken, np.tile(values, 2)).chosen(is_seen)
+        return Samples(ids, times + self._taken, np.concatenate([values, values]))
 
     def _calibrate(self) -> None:
         self._guaranteed = self._new_detector()
@@ -278,6 +289,13 @@ class PaceStream:
         if guaranteed:
             self._guaranteed = self._new_detector()
             self._guaranteed.restore(guaranteed)
+
+
+@lru_cache(maxsize=8)
+def _rows(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return numbers and places of so many readings for each baseline; nobody may change them."""
+    places = np.arange(count)
+    return np.repeat(np.arange(len(SHIFTS)), count), np.tile(places, len(SHIFTS))
 
 
 def warm_up() -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 from relume.advice import MAX_WORDS, Advice, Answer, Approval
 from relume.clock import Clock
 from relume.serve.api.bodies import Body, Name
+from relume.serve.api.keys import IdempotencyKey, request_key
 from relume.serve.api.problems import documented
 from relume.serve.api.reading import as_json, given
 from relume.serve.ledger import Ledger
@@ -30,18 +31,19 @@ def answer_routes(ledger: Ledger, clock: Clock) -> APIRouter:
     """Return the routes."""
     router = APIRouter(prefix="/v1/advice/{advice_id}", tags=["advice"])
 
-    def say(answer: Answer, advice_id: str, body: AnswerReport) -> Response:
+    def say(answer: Answer, advice_id: str, body: AnswerReport, key: str | None) -> Response:
         approval = Approval(answer, body.who, body.why, clock.now())
-        return as_json(ledger.answer(advice_id, approval))
+        known = request_key(key, f"{answer} {advice_id}", body, approval.at)
+        return as_json(ledger.answer(advice_id, approval, known))
 
     @router.post("/approve", responses=_SAYS)
-    def approve(advice_id: str, body: AnswerReport) -> Response:
+    def approve(advice_id: str, body: AnswerReport, key: IdempotencyKey = None) -> Response:
         """Let a controller carry an Advice out. 409: it has an answer, or waits for none."""
-        return say(Answer.APPROVED, advice_id, body)
+        return say(Answer.APPROVED, advice_id, body, key)
 
     @router.post("/reject", responses=_SAYS)
-    def reject(advice_id: str, body: AnswerReport) -> Response:
+    def reject(advice_id: str, body: AnswerReport, key: IdempotencyKey = None) -> Response:
         """Leave an attempt alone instead. 409: it has an answer, or waits for none."""
-        return say(Answer.REJECTED, advice_id, body)
+        return say(Answer.REJECTED, advice_id, body, key)
 
     return router

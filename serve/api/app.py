@@ -21,6 +21,7 @@ from relume.serve.api.happened import happened_routes
 from relume.serve.api.login import login_routes
 from relume.serve.api.metrics import ApiMetrics, CountRequests
 from relume.serve.api.ports import AttemptsView, OnScheduler, Readiness
+from relume.serve.api.probe import LedgerProbe
 from relume.serve.api.problems import answer_with_problems
 from relume.serve.api.push import Door, push_routes
 from relume.serve.api.reading import advice_routes, attempt_routes, health_routes
@@ -28,6 +29,7 @@ from relume.serve.api.reports import report_routes
 from relume.serve.api.state import ServiceState
 from relume.serve.api.stream import stream_routes
 from relume.serve.ledger import Ledger
+from relume.serve.reports.kept import KeptRecord
 
 
 def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
@@ -69,7 +71,8 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         What adds the pages for browsers (`relume.serve.page.Dashboard.join`); none by default.
     """
     metrics = ApiMetrics(registry or CollectorRegistry())
-    metrics.registry.register(ServiceState(ledger, readiness))
+    probe = LedgerProbe(ledger)
+    metrics.registry.register(ServiceState(ledger, readiness, probe))
     app = FastAPI(
         title="Relume",
         version=__version__,
@@ -78,14 +81,15 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         redoc_url=None,
     )
     answer_with_problems(app)
-    app.include_router(health_routes(ledger, readiness, metrics))
+    app.include_router(health_routes(probe, readiness, metrics))
     app.include_router(attempt_routes(ledger, attempts_view))
     feed = NewsFeed(ledger)
     app.state.feed = feed  # whoever ends the server ends its streams
     app.include_router(stream_routes(feed))
     app.include_router(advice_routes(ledger, clock))
     app.include_router(happened_routes(ledger, clock))
-    app.include_router(report_routes(ledger, clock))
+    app.state.kept, app.state.probe = KeptRecord(ledger), probe
+    app.include_router(report_routes(ledger, clock, app.state.kept))
     app.include_router(answer_routes(ledger, clock))
     app.include_router(control_routes(ledger, clock, on_scheduler, metrics))
     if door is not None:

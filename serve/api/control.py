@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
+from msgspec.json import encode
 
 from relume.advice import Advice
 from relume.clock import Clock
+from relume.errors import InputError, shown
 from relume.serve.api.bodies import (
     Assigned,
     LeaseRequest,
@@ -22,6 +24,8 @@ from relume.serve.ledger import Lease, Ledger
 from relume.slurm.job import SlurmSnapshot
 
 FENCING_HEADER = "X-Relume-Fencing-Token"
+MAX_TIME = 2**62
+"""UTC microseconds; no clock is wrong by that much."""
 
 ClusterName = Annotated[str, Path(pattern=r"^[^/@\s]{1,200}$")]
 FencingToken = Annotated[int, Header(alias=FENCING_HEADER, ge=1, lt=2**63)]
@@ -42,6 +46,7 @@ def control_routes(
     @router.post("/scheduler", responses=given(Assigned))
     def post_scheduler(snapshot: SlurmSnapshot) -> Response:
         """Take in what Slurm says, and say which attempt each job is."""
+        _require_fit(snapshot)
         attempts = on_scheduler(snapshot)
         metrics.note_snapshot(snapshot.cluster, snapshot.taken_at)
         return as_json(Assigned(dict(attempts)))
@@ -66,3 +71,16 @@ def control_routes(
         return Response(status_code=204)
 
     return router
+
+
+def _require_fit(snapshot: SlurmSnapshot) -> None:
+    """Refuse what can't be kept before anything is done with the rest of it."""
+    taken_at = snapshot.taken_at
+    if not 0 <= taken_at < MAX_TIME:
+        raise InputError(
+            "taken_at of the snapshot", found=shown(taken_at), expected=f"0 to {MAX_TIME - 1}"
+        )
+    try:
+        encode(snapshot)
+    except UnicodeEncodeError as error:  # half a surrogate pair, which JSON can escape
+        raise InputError("the snapshot", found=str(error), expected="valid Unicode") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from relume.serve.api.access import Rule, rule_of
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
 _ALWAYS = (414, 421, 431)
 _WITH_ROLE = (401, 403)
 _METHODS = frozenset({"get", "put", "post", "delete", "patch"})
+_JSON, _PROTOBUF = "application/json", "application/x-protobuf"
+_BODIES: Mapping[str, tuple[str, ...]] = {
+    "/v1/events": ("application/x-ndjson", "application/vnd.apache.arrow.stream"),
+    "/loki/api/v1/push": (_JSON, _PROTOBUF),
+    "/v1/logs": (_JSON, _PROTOBUF),
+    "/api/v1/write": (_PROTOBUF,),
+    "/v1/dumps": (_JSON, "application/octet-stream"),
+}
+"""What is pushed, which the routes decode themselves: `docs/api.md` says what is in it."""
+_ANSWERED_ALIKE = "/v1/logs"
+"""Answers in the form in which it is asked."""
 
 
 def describe(app: FastAPI) -> None:
@@ -39,8 +51,19 @@ def _add(document: dict[str, Any]) -> None:
         words = f"A token that allows {role}."
         schemes[role.value] = {"type": "http", "scheme": "bearer", "description": words}
     for path, operations in document.get("paths", {}).items():
+        if path in _BODIES:
+            operations["post"]["requestBody"] = _pushed(_BODIES[path])
+        if path == _ANSWERED_ALIKE:
+            said = operations["post"]["responses"]["200"]
+            said["content"] = _pushed(_BODIES[path])["content"]
         for method in _METHODS & operations.keys():
             _describe(operations[method], rule_of(method.upper(), path))
+
+
+def _pushed(types: tuple[str, ...]) -> dict[str, Any]:
+    objects, others = {"type": "object"}, {"type": "string", "format": "binary"}
+    content = {one: {"schema": objects if one == _JSON else others} for one in types}
+    return {"required": True, "content": content}
 
 
 def _describe(operation: dict[str, Any], rule: Rule) -> None:

@@ -12,15 +12,32 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from msgspec.json import encode
+
 from relume.advice import Advice
 from relume.errors import RelumeError
+from relume.serve.intake.queue import BusyError
 from relume.serve.ledger import Ledger, NewsRecord
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 MAX_WAITING = 2000
 """News that a listener may be behind; a slower one is dropped, and may come again."""
-Told = tuple[NewsRecord, Advice]
+MAX_LISTENERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """News as they are sent: the number, and the event; one for all who listen."""
+
+    number: int
+    event: bytes
+
+    @classmethod
+    def of(cls, record: NewsRecord, advice: Advice) -> Told:
+        """Write news as an event of `text/event-stream`."""
+        fields = record.number, record.what.value.encode(), encode(advice)
+        return cls(record.number, b"id: %d\nevent: %s\ndata: %s\n\n" % fields)
 
 
 @dataclass(eq=False, slots=True)
@@ -61,13 +78,36 @@ class NewsFeed:
         self._starting = asyncio.Lock()
         self._seen = 0
 
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def require_room(self) -> None:
+        """Refuse one who would be too many.
+
+        Raises
+        ------
+        BusyError
+            When as many listen as may.
+        """
+        if len(self) >= MAX_LISTENERS:
+            raise BusyError(
+                "the stream of events",
+                found=f"{len(self)} who listen",
+                expected=f"at most {MAX_LISTENERS}",
+                hint="come again later, or ask GET /v1/advice?active=true",
+            )
+
+    async def newest(self) -> int:
+        """Return the number of what became known last; 0 for nothing yet."""
+        return await asyncio.to_thread(self._ledger.last_news)
+
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Listener]:
         """Listen to what becomes known from now on."""
         listener = Listener()
         async with self._starting:  # two that come first at once begin at one place
             if self._task is None or self._task.done():
-                self._seen = await asyncio.to_thread(self._ledger.last_news)
+                self._seen = await self.newest()
                 self._task = asyncio.create_task(self._run())
             self._listeners.add(listener)
         try:
@@ -85,7 +125,10 @@ class NewsFeed:
 
     async def after(self, number: int) -> list[Told]:
         """Return what became known after a number, the first thousand of it."""
-        return await asyncio.to_thread(self._ledger.news_after, number)
+        return await asyncio.to_thread(self._read, number)
+
+    def _read(self, number: int) -> list[Told]:
+        return [Told.of(*one) for one in self._ledger.news_after(number)]
 
     async def _run(self) -> None:
         rung = asyncio.Event()
@@ -113,6 +156,6 @@ class NewsFeed:
             log.warning("news of Advice can't be read: %s", error)
             return
         for told in found:
-            self._seen = told[0].number
+            self._seen = told.number
             for listener in self._listeners:
                 listener.tell(told)

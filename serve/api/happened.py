@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from relume.clock import Clock
 from relume.serve.api.bodies import AuditList, IncidentList, LabelReport
+from relume.serve.api.keys import IdempotencyKey, request_key
 from relume.serve.api.problems import documented
 from relume.serve.api.reading import Cluster, as_json, given
 from relume.serve.ledger import (
@@ -71,9 +72,11 @@ def happened_routes(ledger: Ledger, clock: Clock) -> APIRouter:
         tags=["labels"],
         responses=given(Standing) | documented(404, 422, 503),
     )
-    def post_label(advice_id: str, body: LabelReport) -> Response:
+    def post_label(advice_id: str, body: LabelReport, key: IdempotencyKey = None) -> Response:
         """Say whether an Advice was right; the newest label stands, all are kept."""
-        return as_json(ledger.put_label(body.to_record(advice_id, clock.now())))
+        label = body.to_record(advice_id, clock.now())
+        known = request_key(key, f"label {advice_id}", body, label.at)
+        return as_json(ledger.put_label(label, known))
 
     @router.get("/audit", tags=["audit"], responses=given(AuditList) | documented(422))
     def list_audit(after: After = 0, limit: Limit = DEFAULT_PAGE) -> Response:

@@ -10,10 +10,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from relume.advice import Advice
 from relume.clock import Clock
-from relume.errors import InputError, RelumeError
+from relume.errors import InputError
 from relume.serve.api.bodies import AdviceList, Alive, AttemptList, Ready
 from relume.serve.api.metrics import ApiMetrics
-from relume.serve.api.ports import AttemptsView, AttemptView, PartStatus, Readiness
+from relume.serve.api.ports import AttemptsView, AttemptView, Readiness
+from relume.serve.api.probe import LEDGER, LedgerProbe
 from relume.serve.api.problems import documented
 from relume.serve.ledger import Ledger, NotFoundError
 from relume.verdict import Health
@@ -75,7 +76,7 @@ def advice_routes(ledger: Ledger, clock: Clock) -> APIRouter:
     return router
 
 
-def health_routes(ledger: Ledger, readiness: Readiness, metrics: ApiMetrics) -> APIRouter:
+def health_routes(probe: LedgerProbe, readiness: Readiness, metrics: ApiMetrics) -> APIRouter:
     """Return the routes that tell how the service is."""
     router = APIRouter(tags=["health"])
 
@@ -85,9 +86,9 @@ def health_routes(ledger: Ledger, readiness: Readiness, metrics: ApiMetrics) -> 
         return Alive()
 
     @router.get("/readyz", responses=given(Ready) | {503: {"model": Ready}})
-    def readyz() -> Response:
+    async def readyz() -> Response:  # async: see above
         """Say which part of the service fails. What is unknown doesn't count as healthy."""
-        parts = {"ledger": _ledger_status(ledger), **readiness()}
+        parts = {LEDGER: await probe.status_soon(), **readiness()}
         ready = all(part.status is Health.HEALTHY for part in parts.values())
         return as_json(Ready(ready, parts), 200 if ready else 503)
 
@@ -107,11 +108,3 @@ def as_json(value: object, status: int = 200) -> Response:
 def given(model: Any) -> dict[int | str, dict[str, Any]]:  # noqa: ANN401 - any type
     """Return the OpenAPI description of an answer that `as_json` makes."""
     return {200: {"model": model}}
-
-
-def _ledger_status(ledger: Ledger) -> PartStatus:
-    try:
-        ledger.ping()
-    except RelumeError as error:
-        return PartStatus(Health.UNHEALTHY, str(error))
-    return PartStatus(Health.HEALTHY)

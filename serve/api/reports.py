@@ -12,7 +12,8 @@ from relume.serve.api.problems import documented
 from relume.serve.api.reading import as_json, given
 from relume.serve.ledger import Ledger
 from relume.serve.reports.falsepositives import FalsePositive, false_positives
-from relume.serve.reports.scoreboard import Scoreboard, scoreboard
+from relume.serve.reports.kept import KeptRecord
+from relume.serve.reports.scoreboard import Scoreboard
 from relume.serve.scan.window import parse_span
 
 Since = Annotated[
@@ -30,7 +31,7 @@ class FalsePositiveList:
     false_positives: tuple[FalsePositive, ...]
 
 
-def report_routes(ledger: Ledger, clock: Clock) -> APIRouter:
+def report_routes(ledger: Ledger, clock: Clock, kept: KeptRecord) -> APIRouter:
     """Return the routes under which reports are read; each is computed when it is asked for."""
     router = APIRouter(prefix="/v1/reports", tags=["reports"])
 
@@ -39,8 +40,7 @@ def report_routes(ledger: Ledger, clock: Clock) -> APIRouter:
         """Return how right each rule was, with intervals, and how often it was wrong a job-day."""
         now = clock.now()
         begin = max(0, now - parse_span(since))
-        board = scoreboard(ledger.told(begin), ledger.attempts(), since=begin, until=now)
-        return as_json(board)
+        return as_json(kept.rightness(begin, now).board)
 
     @router.get("/false-positives", responses=given(FalsePositiveList) | documented(422))
     def get_false_positives(since: Since = "7d", gpus_per_node: GpusPerNode = None) -> Response:

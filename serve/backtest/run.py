@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from relume import __version__
 from relume.advice import Mode
@@ -27,13 +27,13 @@ from relume.serve.backtest.replay import Look, Note, Replayed, replay_unit
 from relume.serve.backtest.results import About, Results, UnitResult, unit_result
 from relume.serve.backtest.sources import Planned, Unit
 from relume.serve.backtest.units import dataset_plans
-from relume.serve.configured import analyzer_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.healthy import LakeHistory
-from relume.serve.live.options import RunnerOptions
 from relume.serve.live.watch import WatchSettings
 from relume.serve.offline import Analyzer
-from relume.settings import Settings
+
+if TYPE_CHECKING:
+    from relume.settings import Settings
 
 HASH_DIGITS = 16
 
@@ -65,6 +65,10 @@ class Judging:
         RelumeError
             For rules or patterns that can't be used.
         """
+        # A worker, which gets all of this made, does without a tenth of its start.
+        from relume.serve.configured import analyzer_of  # noqa: PLC0415
+        from relume.serve.live.options import RunnerOptions  # noqa: PLC0415
+
         return cls(
             analyzer=analyzer_of(settings, rules=rules, lake=lake),
             settings=RunnerOptions.of(settings).watch,

@@ -20,7 +20,7 @@ from relume.serve.intake.records import record_of
 from relume.serve.intake.seen import Seen, keys_of, log_key
 from relume.serve.intake.senders import Senders
 from relume.serve.intake.streams import Courses, LandingLines, block_of, landing_lines
-from relume.serve.intake.whose import Intervals, Named, owners_of
+from relume.serve.intake.whose import LOCAL, Intervals, Named, foreign, owners_of
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.naming import push_source
 
@@ -28,8 +28,6 @@ WATERMARK_SECONDS = 300.0
 """An entry that is older than the newest of its stream by more than this is late."""
 MAX_ATTEMPTS = 100_000
 """Attempts of which it is known when a line was pushed last; the first goes first."""
-LOCAL = "local"
-"""Cluster of events that name none."""
 _WATERMARK = int(WATERMARK_SECONDS * MICROSECONDS_PER_SECOND)
 Lookup = Callable[[str], AttemptRecord | None]
 
@@ -174,16 +172,17 @@ class Arrivals:
         if isinstance(event, Tick):
             return "a Tick: the service has the only clock"
         named = getattr(event, "attempt", None)
-        if named is not None:
-            try:
-                AttemptId.parse(named)
-            except InputError as error:
-                return str(error)
-        if not self.cluster or event.cluster in {self.cluster, LOCAL}:
-            return None
-        return f"an event of cluster {event.cluster[:80]!r}; this service watches {self.cluster!r}"
+        try:
+            owner = None if named is None else AttemptId.parse(named).job_key.cluster
+        except InputError as error:
+            return str(error)
+        return foreign("an event", self.cluster, event.cluster, owner)
 
     def _samples(self, batch: SampleBatch, now: int, outcome: Outcome) -> Iterator[Landing]:
+        refusal = foreign("samples", self.cluster, batch.cluster, None)
+        if refusal is not None:
+            outcome.refuse(refusal, len(batch))
+            return
         cluster = self.cluster if batch.cluster == LOCAL and self.cluster else batch.cluster
         batch = replace(batch, cluster=cluster, observed_at=now)
         if not self._seen.is_new(batch, now):
@@ -200,11 +199,9 @@ class Arrivals:
         except InputError as error:
             outcome.refuse(str(error), len(stream))
             return
-        if named.cluster is not None and self.cluster and named.cluster != self.cluster:
-            words = (
-                f"lines of cluster {named.cluster[:80]!r}; this service watches {self.cluster!r}"
-            )
-            outcome.refuse(words, len(stream))
+        refusal = foreign("lines", self.cluster, named.cluster, named.owner)
+        if refusal is not None:
+            outcome.refuse(refusal, len(stream))
             return
         lines = self._fresh(named.file, landing_lines(stream), outcome)
         if not len(lines):
@@ -213,7 +210,7 @@ class Arrivals:
         outcome.late += int(((lines.times < oldest) & (lines.times != NO_TIME)).sum())
         outcome.accepted += len(lines)
         self._seen.note(named.file, lines.data, keys_of(lines.times), now)
-        cluster = named.cluster or self.cluster
+        cluster = self.cluster or named.cluster or ""
         for owner, start, end in owners_of(named, lines.times, now, cluster, self.intervals):
             part, course = lines.part(start, end), self.courses.of(named.file)
             block, whose = block_of(named.file, part, course), replace(named, attempt=owner)
@@ -241,7 +238,7 @@ class Arrivals:
             stream=named.stream,
             node=named.node,
             observed_at=now,
-            cluster=self.cluster or LOCAL,
+            cluster=self.cluster or named.owner or named.cluster or LOCAL,
             source=push_source(sender, named.job_id if named.attempt is None else None),
             event_times=None if newest is None else lines.times,
         )

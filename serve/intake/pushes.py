@@ -12,11 +12,11 @@ from relume.events import LogLine, Sample, SchedulerEvent, SourceStatus
 from relume.ingest.lake import LakeReader
 from relume.ingest.lake.journal import Commit
 from relume.ingest.lake.segments import TABLES
-from relume.serve.intake.arrivals import LOCAL, Arrivals, Arrived
+from relume.serve.intake.arrivals import Arrivals, Arrived
 from relume.serve.intake.bodies import Body
 from relume.serve.intake.records import record_of
 from relume.serve.intake.seen import WINDOW_SECONDS
-from relume.serve.intake.whose import Intervals
+from relume.serve.intake.whose import LOCAL, Intervals
 from relume.serve.ledger import Ledger
 from relume.serve.live.judge import Judge
 from relume.serve.live.naming import LOG_ENDED, log_source

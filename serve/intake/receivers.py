@@ -38,8 +38,12 @@ class SampleReceiver:
             When it is none, or has too many series, samples or labels.
         """
         with self._lock:
-            batch = self._remote_write.decode(data, SkipCounts())
-        return Body(sender=sender, samples=[batch] if len(batch) else [])
+            batches = self._remote_write.decode(data, SkipCounts())
+        return Body(sender=sender, samples=batches)
+
+
+_SERIES = b"\n\x0f\n\r\n\x08__name__\x12\x01x"
+"""A WriteRequest of one series without samples, which is named x."""
 
 
 def warm_up() -> None:
@@ -49,5 +53,5 @@ def warm_up() -> None:
     """
     loki_protobuf(b"")
     lines_of({}, [("", 0)]).joined()
-    SampleReceiver(load_names()).decode(b"", "")
+    SampleReceiver(load_names()).decode(_SERIES, "")
     Seen().note("", b"", np.zeros(0, np.int64), 0)

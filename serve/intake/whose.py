@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.errors import shown
 from relume.events import SchedulerEvent
 from relume.identity import AttemptId
 from relume.ingest.lake.samplebatches import NO_TIME
@@ -22,6 +23,8 @@ from relume.verdict import JOB_STREAMS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LOCAL = "local"
+"""Cluster of events and lines that name none."""
 KERNEL = "kernel"
 STREAMS = JOB_STREAMS | {KERNEL}
 """What a label may call the stream; any other word is that of the sender's own."""
@@ -80,6 +83,43 @@ class Named:
             node=node,
             cluster=_first(known, "cluster"),
         )
+
+    @property
+    def owner(self) -> str | None:
+        """Cluster of the attempt; null where none is named."""
+        return None if self.attempt is None else AttemptId.parse(self.attempt).job_key.cluster
+
+
+def foreign(what: str, watched: str, cluster: str | None, owner: str | None) -> str | None:
+    """Say why a service doesn't take something of another cluster than its own; null: it does.
+
+    Parameters
+    ----------
+    what
+        What it is, for the words.
+    watched
+        The service's cluster, empty until somebody says it.
+    cluster
+        The one that a label or a field names; null or `LOCAL` for none.
+    owner
+        The one of the attempt that is named; null for none.
+
+    Examples
+    --------
+    >>> foreign("lines", "lab", "lab", None)
+    >>> foreign("lines", "lab", None, "other")
+    "lines of cluster 'other'; expected 'lab', which this service watches"
+    """
+    cluster = None if cluster == LOCAL else cluster
+    found = next((one for one in (cluster, owner) if one and watched and one != watched), None)
+    if found is not None:
+        return f"{what} of cluster {shown(found)}; expected {watched!r}, which this service watches"
+    if cluster and owner and cluster != owner:
+        return (
+            f"{what} of cluster {shown(cluster)} and of an attempt of cluster {shown(owner)}; "
+            "expected one cluster"
+        )
+    return None
 
 
 @dataclass(slots=True)

@@ -17,6 +17,8 @@ from relume.serve.ledger.happened import (
     Struck,
 )
 from relume.serve.ledger.overview import Overview
+from relume.serve.ledger.pages import Pages
+from relume.serve.ledger.requests import RequestKey, once
 from relume.serve.ledger.told import Told
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ MAX_PAGE = 1000
 """Records of one answer, at most."""
 
 
-class Aftermath(Told, Overview):
+class Aftermath(Told, Overview, Pages):
     """The part of the ledger that tells of incidents, outcomes, labels, and who did what."""
 
     def note(self, told: Closing | Struck | OutcomeRecord) -> bool:
@@ -94,15 +96,19 @@ class Aftermath(Told, Overview):
         """Return all Advice from a time on, each with whether it was right; oldest first."""
         return self._store.read(labels.told, since)
 
-    def put_label(self, label: LabelRecord) -> Standing:
+    def put_label(self, label: LabelRecord, key: RequestKey | None = None) -> Standing:
         """Write what a person says of an Advice, with its row in the audit; return what stands.
+
+        With a `key` it is written once, and said again as it stood then.
 
         Raises
         ------
         NotFoundError
             For an Advice that isn't in the ledger.
+        KeyUsedError
+            For a key that came with something else.
         """
-        standing = self._store.write(_label, label)
+        standing = self._store.write(once(Standing, _label), key, label)
         self.bell.ring()
         return standing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, and_, func, insert, select, update
@@ -21,7 +22,7 @@ from relume.serve.ledger.tables import ADVICE, ATTEMPTS, MILESTONES, RECONCILIAT
 _OLDEST_FIRST = (ATTEMPTS.c.first_submit_time, ATTEMPTS.c.job_id, ATTEMPTS.c.restart_count)
 
 
-def put(connection: Connection, record: AttemptRecord) -> None:
+def put(connection: Connection, record: AttemptRecord, changed: int) -> None:
     """Write what is known about an attempt in place of what was known before."""
     attempt = AttemptId.parse(record.attempt)
     values = {
@@ -32,6 +33,7 @@ def put(connection: Connection, record: AttemptRecord) -> None:
         "run": record.run,
         "ended": record.ended,
         "document": msgspec.json.encode(record).decode(),
+        "changed": changed,
     }
     mine = ATTEMPTS.c.attempt == record.attempt
     if connection.execute(update(ATTEMPTS).where(mine).values(**values)).rowcount == 0:
@@ -40,13 +42,27 @@ def put(connection: Connection, record: AttemptRecord) -> None:
 
 def put_all(connection: Connection, records: Iterable[AttemptRecord]) -> None:
     """Write what is known about several attempts."""
+    changed = last_change(connection) + 1
     for record in records:
-        put(connection, record)
+        put(connection, record, changed)
+
+
+def last_change(connection: Connection) -> int:
+    """Return the number of the last transaction that wrote attempts; 0 for none."""
+    return connection.execute(select(func.max(ATTEMPTS.c.changed))).scalar_one() or 0
+
+
+def changed_after(connection: Connection, number: int) -> tuple[int, list[AttemptRecord]]:
+    """Return the attempts that were written after a number, and the number to go on with."""
+    query = select(ATTEMPTS.c.document).where(ATTEMPTS.c.changed > number)
+    documents = connection.execute(query).scalars()
+    found = [msgspec.json.decode(document, type=AttemptRecord) for document in documents]
+    return last_change(connection), found
 
 
 def find(connection: Connection, name: str) -> AttemptRecord | None:
     """Return one attempt by its text form or its short form."""
-    attempt = _full_name(connection, name)
+    attempt = full_name(connection, name)
     query = select(ATTEMPTS.c.document).where(ATTEMPTS.c.attempt == attempt)
     return _record(connection.execute(query).scalar_one_or_none())
 
@@ -115,13 +131,15 @@ def milestones(connection: Connection, attempt: str) -> list[MilestoneRecord]:
     """Return the milestones of an attempt in the order of their times."""
     query = select(MILESTONES).where(MILESTONES.c.attempt == attempt)
     rows = connection.execute(query.order_by(MILESTONES.c.event_time, MILESTONES.c.milestone))
-    return [
-        MilestoneRecord(row.attempt, Milestone(row.milestone), row.advice_id, row.event_time)
-        for row in rows
-    ]
+    return [milestone_of(row) for row in rows]
 
 
-def _full_name(connection: Connection, name: str) -> str | None:
+def milestone_of(row: Row[Any]) -> MilestoneRecord:
+    """Return the milestone of a row."""
+    return MilestoneRecord(row.attempt, Milestone(row.milestone), row.advice_id, row.event_time)
+
+
+def full_name(connection: Connection, name: str) -> str | None:
     """Return the text form that `name` means, null for a short form of a job never seen."""
     if "/" in name:
         return str(AttemptId.parse(name))

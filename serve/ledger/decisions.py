@@ -50,21 +50,21 @@ def add(connection: Connection, advice: Advice) -> bool:
 
 def find(connection: Connection, advice_id: str) -> Advice | None:
     """Return one generation with its reconciliation."""
-    row = connection.execute(_stored().where(ADVICE.c.advice_id == advice_id)).one_or_none()
-    return None if row is None else _advice(row)
+    row = connection.execute(stored().where(ADVICE.c.advice_id == advice_id)).one_or_none()
+    return None if row is None else advice_of(row)
 
 
 def named(connection: Connection, ids: Iterable[str]) -> dict[str, Advice]:
     """Return those of some generations that are there, by id."""
-    rows = connection.execute(_stored().where(ADVICE.c.advice_id.in_(list(ids))))
-    return {advice.advice_id: advice for advice in map(_advice, rows)}
+    rows = connection.execute(stored().where(ADVICE.c.advice_id.in_(list(ids))))
+    return {advice.advice_id: advice for advice in map(advice_of, rows)}
 
 
 def newest(connection: Connection, attempt: str) -> Advice | None:
     """Return the newest generation about an attempt."""
-    query = _stored().where(ADVICE.c.attempt == attempt).order_by(ADVICE.c.generation.desc())
+    query = stored().where(ADVICE.c.attempt == attempt).order_by(ADVICE.c.generation.desc())
     row = connection.execute(query.limit(1)).one_or_none()
-    return None if row is None else _advice(row)
+    return None if row is None else advice_of(row)
 
 
 def newest_generation(connection: Connection, attempt: str) -> int:
@@ -84,20 +84,20 @@ def active(connection: Connection, now: int, cluster: str | None) -> list[Advice
     pending = func.coalesce(RECONCILIATIONS.c.disposition, Disposition.PENDING.value)
     refused = func.coalesce(ANSWERS.c.answer, "").in_([Answer.REJECTED.value, Answer.EXPIRED.value])
     query = (
-        _stored()
+        stored()
         .where(ADVICE.c.expires_at > now, ~has_newer, pending == Disposition.PENDING.value)
         .where(~refused)
         .order_by(ADVICE.c.created_at, ADVICE.c.advice_id)
     )
     if cluster is not None:
         query = query.where(ADVICE.c.cluster == cluster)
-    return [_advice(row) for row in connection.execute(query)]
+    return [advice_of(row) for row in connection.execute(query)]
 
 
 def listed(connection: Connection, attempt: str | None, before: str, limit: int) -> list[Advice]:
     """Return Advice, newest first; those older than `before` unless it is empty."""
     columns = ADVICE.c
-    query = _stored().order_by(columns.created_at.desc(), columns.advice_id.desc()).limit(limit)
+    query = stored().order_by(columns.created_at.desc(), columns.advice_id.desc()).limit(limit)
     if attempt is not None:
         # The subject of a node or a cluster is the attempt, a space and more.
         theirs = columns.attempt.startswith(f"{attempt} ", autoescape=True)
@@ -107,15 +107,15 @@ def listed(connection: Connection, attempt: str | None, before: str, limit: int)
         at = last.created_at
         same = and_(columns.created_at == at, columns.advice_id < last.advice_id)
         query = query.where(or_(columns.created_at < at, same))
-    return [_advice(row) for row in connection.execute(query)]
+    return [advice_of(row) for row in connection.execute(query)]
 
 
 def since(connection: Connection, time: int) -> list[Advice]:
     """Return all Advice that was made at a time or later, oldest first."""
     columns = ADVICE.c
-    query = _stored().where(columns.created_at >= time)
+    query = stored().where(columns.created_at >= time)
     query = query.order_by(columns.created_at, columns.advice_id)
-    return [_advice(row) for row in connection.execute(query)]
+    return [advice_of(row) for row in connection.execute(query)]
 
 
 def ids_like(connection: Connection, beginning: str) -> list[str]:
@@ -195,7 +195,8 @@ def _require_equal(stored: Advice, advice: Advice) -> None:
         )
 
 
-def _stored() -> Select[Any]:
+def stored() -> Select[Any]:
+    """Return the query of Advice with its report and its answer, for `advice_of`."""
     report, answer = RECONCILIATIONS.c, ANSWERS.c
     return select(
         ADVICE.c.document,
@@ -209,7 +210,8 @@ def _stored() -> Select[Any]:
     ).select_from(ADVICE.outerjoin(RECONCILIATIONS).outerjoin(ANSWERS, _ANSWERED))
 
 
-def _advice(row: Row[Any]) -> Advice:
+def advice_of(row: Row[Any]) -> Advice:
+    """Return the Advice of a row of `stored`."""
     advice = msgspec.json.decode(row.document, type=Advice)
     if row.disposition is not None:
         report = Reconciliation(Disposition(row.disposition), row.reason, row.observed_generation)

@@ -10,6 +10,7 @@
     ├── LeaseHeldError          another controller is alive
     └── StaleFencingTokenError  another controller has taken over
     NotFoundError               there is no such record
+    KeyUsedError                a key of a request came with another one
 """
 
 from __future__ import annotations
@@ -63,3 +64,9 @@ class NotFoundError(InputError):
     """The record that was named doesn't exist."""
 
     error_type = "not_found"
+
+
+class KeyUsedError(InputError):
+    """A request came by a key (Idempotency-Key) that was used for another one."""
+
+    error_type = "key_used"

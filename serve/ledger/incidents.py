@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from uuid import uuid5
 
@@ -189,6 +190,20 @@ def _whole(connection: Connection, incident: IncidentRecord) -> IncidentRecord:
         .order_by(ADVICE.c.generation)
     )
     return replace(incident, advice=tuple(connection.execute(query).scalars()))
+
+
+def advice_of(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the Advice that belongs to each of some incidents, in one query."""
+    found: dict[str, list[str]] = {one: [] for one in ids}
+    query = (
+        select(INCIDENT_ADVICE)
+        .join(ADVICE)
+        .where(INCIDENT_ADVICE.c.incident_id.in_(list(found)))
+        .order_by(ADVICE.c.generation)
+    )
+    for row in connection.execute(query):
+        found[row.incident_id].append(row.advice_id)
+    return {one: tuple(advice) for one, advice in found.items()}
 
 
 def _put(connection: Connection, incident: IncidentRecord, *, is_new: bool = False) -> None:

@@ -46,10 +46,11 @@ def standing(connection: Connection, advice_id: str) -> Standing:
     query = select(LABELS.c.document).where(LABELS.c.advice_id == advice_id)
     documents = connection.execute(query.order_by(LABELS.c.label_id)).scalars()
     labels = tuple(msgspec.json.decode(one, type=LabelRecord) for one in documents)
-    return _standing(labels, _outcome(connection, advice_id))
+    return stands(labels, _outcome(connection, advice_id))
 
 
-def _standing(labels: tuple[LabelRecord, ...], outcome: OutcomeRecord | None) -> Standing:
+def stands(labels: tuple[LabelRecord, ...], outcome: OutcomeRecord | None) -> Standing:
+    """Return what stands, of what people said and what became of it by itself."""
     label = by = None
     if labels:
         label, by = Label.TRUE if labels[-1].right else Label.FALSE, labels[-1].who
@@ -75,7 +76,7 @@ def told(connection: Connection, since: int) -> list[tuple[Advice, Standing]]:
         one.advice_id: one for one in (msgspec.json.decode(row, type=OutcomeRecord) for row in rows)
     }
     return [
-        (one, _standing(tuple(said.get(one.advice_id, ())), became.get(one.advice_id)))
+        (one, stands(tuple(said.get(one.advice_id, ())), became.get(one.advice_id)))
         for one in advice
     ]
 
@@ -101,8 +102,8 @@ def known(connection: Connection, before: Advice, limit: int) -> list[tuple[Advi
         .limit(limit)
     )
     names = connection.execute(query).scalars().all()
-    stands = ((name, standing(connection, name).label) for name in reversed(names))
-    return [(decisions.require(connection, name), label is Label.TRUE) for name, label in stands]
+    found = ((name, standing(connection, name).label) for name in reversed(names))
+    return [(decisions.require(connection, name), label is Label.TRUE) for name, label in found]
 
 
 def _outcome(connection: Connection, advice_id: str) -> OutcomeRecord | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select, update
+from dataclasses import replace
+
+from sqlalchemy import Connection, Row, insert, select, update
 
 from relume.clock import from_seconds, to_iso
 from relume.errors import InputError
@@ -15,7 +17,7 @@ def take(connection: Connection, wanted: Lease, now: int) -> Lease:
     """Give or renew `wanted`, whose token doesn't count; return the lease with its token."""
     held = find(connection, wanted.cluster)
     if held is None:
-        lease = Lease(wanted.cluster, wanted.holder, 1, wanted.expires_at)
+        lease = replace(wanted, fencing_token=1)
         connection.execute(insert(LEASES).values(**_columns(lease)))
         return lease
     renewed = held.holder == wanted.holder
@@ -27,7 +29,7 @@ def take(connection: Connection, wanted: Lease, now: int) -> Lease:
             hint="only observe, and try again when it has run out",
         )
     token = held.fencing_token if renewed else held.fencing_token + 1
-    lease = Lease(wanted.cluster, wanted.holder, token, wanted.expires_at)
+    lease = replace(wanted, fencing_token=token)
     mine = LEASES.c.cluster == wanted.cluster
     connection.execute(update(LEASES).where(mine).values(**_columns(lease)))
     return lease
@@ -36,9 +38,12 @@ def take(connection: Connection, wanted: Lease, now: int) -> Lease:
 def find(connection: Connection, cluster: str) -> Lease | None:
     """Return the newest lease of a cluster, alive or not."""
     row = connection.execute(select(LEASES).where(LEASES.c.cluster == cluster)).one_or_none()
-    return (
-        None if row is None else Lease(row.cluster, row.holder, row.fencing_token, row.expires_at)
-    )
+    return None if row is None else _lease(row)
+
+
+def every(connection: Connection) -> list[Lease]:
+    """Return the newest lease of each cluster, by its name."""
+    return [_lease(row) for row in connection.execute(select(LEASES).order_by(LEASES.c.cluster))]
 
 
 def holder(connection: Connection, cluster: str) -> str:
@@ -68,13 +73,18 @@ def wanted(cluster: str, holder: str, ttl_seconds: float, now: int) -> Lease:
             found=f"cluster {cluster!r}, holder {holder!r}, ttl {ttl_seconds} s",
             expected="names, and a time to live above 0",
         )
-    return Lease(cluster, holder, 0, now + from_seconds(ttl_seconds))
+    return Lease(cluster, holder, 0, now + from_seconds(ttl_seconds), now)
 
 
-def _columns(lease: Lease) -> dict[str, str | int]:
+def _lease(row: Row[str, str, int, int, int | None]) -> Lease:
+    return Lease(row.cluster, row.holder, row.fencing_token, row.expires_at, row.seen_at)
+
+
+def _columns(lease: Lease) -> dict[str, str | int | None]:
     return {
         "cluster": lease.cluster,
         "holder": lease.holder,
         "fencing_token": lease.fencing_token,
         "expires_at": lease.expires_at,
+        "seen_at": lease.seen_at,
     }

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Select, func, or_, select
 
 from relume.advice import Advice, Operation
 from relume.identity import JobKey
-from relume.serve.ledger import decisions
+from relume.serve.ledger import attempts, decisions
 from relume.serve.ledger.records import AttemptRecord
 from relume.serve.ledger.store import Store
-from relume.serve.ledger.tables import ATTEMPTS, FLEETS, INCIDENTS
+from relume.serve.ledger.tables import ATTEMPTS, FLEETS, INCIDENTS, OUTCOMES
 from relume.verdict import Kind
 
 MAX_COUNTED = 10_000
@@ -38,6 +38,17 @@ class Overview:
     def count_incidents(self) -> tuple[int, Counter[Kind], Counter[Operation]]:
         """Return how many incidents go on; of the newest ones their kinds, and what is advised."""
         return self._store.read(_count_incidents)
+
+    def attempts_after(self, number: int) -> tuple[int, list[AttemptRecord]]:
+        """Return the attempts that were written after a number, and the number to go on with.
+
+        -1 asks for all of them.
+        """
+        return self._store.read(attempts.changed_after, number)
+
+    def count_outcomes(self) -> int:
+        """Return of how many alarms it is known what became of them."""
+        return self._store.read(_count, select(func.count()).select_from(OUTCOMES))
 
     def fleets(self) -> dict[str, str]:
         """Return what is known of every cluster beside its attempts (`Ledger.get_fleet`)."""

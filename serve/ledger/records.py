@@ -24,13 +24,15 @@ class Lease:
     """Who may act on a cluster, and until when.
 
     `fencing_token` is 1 for the first holder of a cluster and grows by one with each new one; a
-    renewal keeps it.
+    renewal keeps it. `seen_at` is when it was taken or renewed last; null for one that an older
+    version wrote.
     """
 
     cluster: str
     holder: str
     fencing_token: int
     expires_at: int
+    seen_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 
 from relume.serve.ledger.types import DOCUMENT, HASH, ID, NAME, SOURCE, SUBJECT
@@ -47,6 +48,7 @@ ADVICE = Table(
     Column("document", DOCUMENT, nullable=False),
     UniqueConstraint("attempt", "generation"),
     CheckConstraint("generation > 0", "generation"),
+    Index(None, "created_at", "advice_id"),
 )
 """Written once and never changed; a trigger sees to it. `attempt` is `Advice.subject`."""
 
@@ -72,8 +74,11 @@ ATTEMPTS = Table(
     Column("run", NAME, nullable=False, index=True),
     Column("ended", Boolean, nullable=False, index=True),
     Column("document", DOCUMENT, nullable=False),
+    Column("changed", BigInteger, nullable=False, server_default=text("0"), index=True),
     Index(None, "job_id", "first_submit_time", "restart_count"),
+    Index(None, "first_submit_time", "job_id", "restart_count"),
 )
+"""`changed` rises with each transaction that writes attempts; 0 is from before it was counted."""
 
 GAPS = Table(
     "gaps",
@@ -92,7 +97,7 @@ MILESTONES = Table(
     Column("attempt", NAME, primary_key=True),
     Column("milestone", NAME, primary_key=True),
     Column("advice_id", ID, ForeignKey(ADVICE.c.advice_id)),
-    Column("event_time", BigInteger, nullable=False),
+    Column("event_time", BigInteger, nullable=False, index=True),
 )
 
 LEASES = Table(
@@ -102,6 +107,7 @@ LEASES = Table(
     Column("holder", NAME, nullable=False),
     Column("fencing_token", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger),
 )
 """One row for each cluster that ever had a controller; never deleted, or tokens would repeat."""
 
@@ -198,6 +204,16 @@ ANSWERS = Table(
     Index(None, "answer", "expires_at"),
 )
 """One row for each Advice that a person must approve; changed once, by the answer."""
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("request", HASH, primary_key=True),
+    Column("body", HASH, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
+    Column("document", DOCUMENT, nullable=False),
+)
+"""Requests that carried a key of their own, so that none is done twice; forgotten after a day."""
 
 NEWS = Table(
     "news",

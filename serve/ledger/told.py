@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from relume.advice import Advice, Approval
 from relume.serve.ledger import answers, decisions, news
 from relume.serve.ledger.news import Bell, NewsRecord
+from relume.serve.ledger.requests import RequestKey, once
 from relume.serve.ledger.store import Store
 
 if TYPE_CHECKING:
@@ -22,10 +23,11 @@ class Told:
         self._store = store
         self.bell = Bell()
 
-    def answer(self, advice_id: str, approval: Approval) -> Advice:
+    def answer(self, advice_id: str, approval: Approval, key: RequestKey | None = None) -> Advice:
         """Write what a person answers to an Advice, with its row in the audit; return it so.
 
-        The first answer stands; the same answer again changes nothing.
+        The first answer stands; the same answer again changes nothing. With a `key` the Advice is
+        returned as it was then.
 
         Raises
         ------
@@ -33,8 +35,10 @@ class Told:
             For an unknown `advice_id`.
         NotWaitingError
             When it has another answer, has expired, or needs none.
+        KeyUsedError
+            For a key that came with something else.
         """
-        advice = self._store.write(answers.put, advice_id, approval)
+        advice = self._store.write(once(Advice, answers.put), key, advice_id, approval)
         self.bell.ring()
         return advice
 

@@ -12,6 +12,7 @@ from relume.events import SchedulerEvent
 from relume.identity import AttemptId, read_comment, run_name
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.book import AttemptBook
+from relume.serve.live.fitting import require_fit
 from relume.serve.live.naming import SCHEDULER
 from relume.slurm.job import ENDED_STATES, HELD_STATES, UNKNOWN_STATE, SlurmJob, SlurmSnapshot
 
@@ -88,9 +89,10 @@ class ClusterJobs:
         taken = Taken()
         for job in snapshot.jobs:
             try:
+                require_fit(job)
                 self._recall(job, snapshot.taken_at)
                 attempt = self._book.name(job)
-            except InputError as error:  # one job that can't be named is no reason to drop the rest
+            except InputError as error:  # one job is no reason to drop the rest
                 log.warning("job %s is left out: %s", job.job_id, error)
                 continue
             if attempt is not None:

@@ -66,10 +66,6 @@ class Heard(NamedTuple):
             self.of_stalls[which],
         )
 
-    def of(self) -> list[Series]:
-        """Return the series of each sample."""
-        return [self.series[number] for number in self.numbers.tolist()]
-
 
 class Measured:
     """What was measured on the nodes of one attempt. Bounded: `JobMetrics` and `RecentMetrics`.
@@ -98,10 +94,10 @@ class Measured:
         fresh = (heard.times >= now - FRESH_MICROS) & (heard.times <= now + AHEAD_MICROS)
         if not fresh.all():
             heard = heard.chosen(fresh)
-        self._recent.take_many(heard.of(), heard.times.tolist(), heard.values.tolist())
+        self._recent.take_many(heard.series, heard.numbers, heard.times, heard.values)
         if heard.of_stalls.any():
             stalls = heard if heard.of_stalls.all() else heard.chosen(heard.of_stalls)
-            self._job.take_many(stalls.of(), stalls.times.tolist(), stalls.values.tolist())
+            self._job.take_many(stalls.series, stalls.numbers, stalls.times, stalls.values)
             self._newest, self._has_news = max(self._newest, int(stalls.times.max())), True
 
     def note_progress(self, event_time: int) -> None:
@@ -142,12 +138,7 @@ class Measured:
     def _measured_nodes(self, since: int, *, of_gpus: bool) -> int:
         """On how many nodes something was measured since then, and lately."""
         since = max(since, self._newest - FRESH_MICROS)
-        found = {
-            series.node
-            for series, points in self._job.window().items()
-            if points and points[-1][0] > since and (series.gpu is not None or not of_gpus)
-        }
-        return len(found)
+        return len(self._job.nodes_since(since, of_gpus=of_gpus))
 
 
 @dataclass(frozen=True, slots=True)

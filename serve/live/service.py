@@ -99,6 +99,7 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                ws="none",
                 backlog=BACKLOG,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=serve.tls_cert_file or None,

@@ -10,8 +10,9 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from relume.clock import Clock
-from relume.errors import RelumeError
+from relume.errors import RelumeError, UnreachableError
 from relume.serve.api.ports import Readiness
+from relume.serve.api.probe import LEDGER, LedgerProbe
 from relume.serve.api.problems import status_of as status_of_error
 from relume.serve.ledger import Ledger
 from relume.serve.page import advised, assets, goodput, incidents, jobs, nodes, rules
@@ -19,6 +20,8 @@ from relume.serve.page.render import Page, answer, environment, wants_json
 from relume.serve.page.shield import Shield
 from relume.serve.page.status import Status, status_of
 from relume.serve.page.timeline import Timelines
+from relume.serve.reports.kept import KeptRecord
+from relume.verdict import Health
 
 Before = Annotated[str, Query(max_length=36)]
 Words = Annotated[str, Query(max_length=255)]
@@ -44,12 +47,17 @@ class Dashboard:
     lake: Path
     zone: str = "UTC"
     _timelines: Timelines = field(init=False)
+    _kept: KeptRecord = field(init=False)
+    _probe: LedgerProbe = field(init=False)
 
     def __post_init__(self) -> None:
         self._timelines = Timelines(self.lake, self.zone, self.clock)
+        self._kept, self._probe = KeptRecord(self.ledger), LedgerProbe(self.ledger)
 
     def join(self, app: FastAPI) -> None:
         """Add the pages to an app, in front of its gate."""
+        self._kept = getattr(app.state, "kept", self._kept)  # one for pages and API
+        self._probe = getattr(app.state, "probe", self._probe)
         environment()  # a template that can't be read is told at the start
         assets.assets()
         app.include_router(self.routes())
@@ -122,7 +130,7 @@ class Dashboard:
 
     def _scoreboard(self, request: Request, days: int = 30) -> Response:
         def draw(now: int) -> Page:
-            return Page("scoreboard", "Scoreboard", rules.rules_page(self.ledger, now, days))
+            return Page("scoreboard", "Scoreboard", rules.rules_page(self._kept, now, days))
 
         return self._answer(request, draw)
 
@@ -146,13 +154,22 @@ class Dashboard:
         return assets.answer(name, v)
 
     def _ask(self) -> Status:
-        return status_of(self.ledger, self.readiness, self.clock.now())
+        return status_of(self._probe, self.readiness, self.clock.now())
+
+    @staticmethod
+    def _require_ledger(status: Status) -> None:
+        """Don't draw from a ledger that gives no sign of life: browsers would wait, all of them."""
+        ledger = status.parts[LEDGER]
+        if ledger.status is not Health.HEALTHY:
+            raise UnreachableError("ledger", found=ledger.reason or ledger.status.value)
 
     def _answer(self, request: Request, draw: Callable[[int], Page]) -> Response:
         """Draw a page; what can't be drawn is said on a page, too."""
         status = self._ask()
         try:
-            return answer(request, draw(status.at), status)
+            self._require_ledger(status)
+            news = self.ledger.last_news()  # before it is drawn: nothing falls between
+            return answer(request, draw(status.at), status, news=news)
         except RelumeError as error:
             code = status_of_error(error)
             page = Page("error", code.phrase, {"status": code.value, "detail": str(error)})

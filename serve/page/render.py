@@ -89,7 +89,9 @@ def wants_json(request: Request) -> bool:
     return request.query_params.get("format") == "json" or by_header
 
 
-def answer(request: Request, page: Page, status: Status, *, code: int = 200) -> Response:
+def answer(
+    request: Request, page: Page, status: Status, *, code: int = 200, news: int | None = None
+) -> Response:
     """Return a page, its twin, or only what changes in it; 204 where the browser has that.
 
     Parameters
@@ -102,6 +104,9 @@ def answer(request: Request, page: Page, status: Status, *, code: int = 200) -> 
         Of the service, as of the time from which ages are counted.
     code
         Of the answer.
+    news
+        Number of what became known last before it was drawn: a browser follows the stream of events
+        from there. Null on pages that don't follow it.
     """
     content = encode(page.document)
     keep = {"Cache-Control": "no-store", "Vary": "Accept, HX-Request"}
@@ -119,6 +124,7 @@ def answer(request: Request, page: Page, status: Status, *, code: int = 200) -> 
         "now": status.at,
         "seen": seen,
         "here": _here(request),
+        "news": news,
         **page.parts,
     }
     template = "live.html" if is_fragment else "page.html"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from relume.errors import InputError
-from relume.serve.ledger import Ledger
 from relume.serve.page.jobs import shown_evidence
-from relume.serve.reports.falsepositives import FalsePositive, false_positives
-from relume.serve.reports.scoreboard import Scoreboard, scoreboard
+from relume.serve.reports.falsepositives import FalsePositive
+from relume.serve.reports.kept import KeptRecord
+from relume.serve.reports.scoreboard import Scoreboard
 
 DAY = 86_400_000_000
 DAYS = (1, 7, 30, 90)
@@ -34,7 +34,7 @@ class RulesPage:
     false_alarms: list[FalsePositive]
 
 
-def rules_page(ledger: Ledger, now: int, days: int = 30) -> RulesPage:
+def rules_page(kept: KeptRecord, now: int, days: int = 30) -> RulesPage:
     """Count what became of Advice.
 
     Raises
@@ -45,14 +45,13 @@ def rules_page(ledger: Ledger, now: int, days: int = 30) -> RulesPage:
     if days not in DAYS:
         raise InputError("days", found=str(days), expected=f"one of {', '.join(map(str, DAYS))}")
     since = max(0, now - days * DAY)
-    told, attempts = ledger.told(since), ledger.attempts()
-    wrong = false_positives(told, attempts, ledger.milestones)
+    found = kept.rightness(since, now, most_false=MAX_FALSE)
     return RulesPage(
         days=days,
-        board=scoreboard(told, attempts, since=since, until=now),
-        false_total=len(wrong),
+        board=found.board,
+        false_total=found.false_total,
         false_alarms=[
             replace(one, advice=replace(one.advice, evidence=tuple(shown_evidence(one.advice)[:1])))
-            for one in wrong[:MAX_FALSE]
+            for one in found.false_alarms
         ],
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relume.errors import RelumeError
 from relume.serve.api.ports import PartStatus, Readiness
-from relume.serve.ledger import Ledger
+from relume.serve.api.probe import LEDGER, LedgerProbe
 from relume.verdict import Health
 
-LEDGER = "ledger"
 _WORST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
 _WORDS = {
     Health.HEALTHY: "Watching",
@@ -42,13 +40,8 @@ class Status:
         return [f"{name}: {reason}" for _, name, reason in bad]
 
 
-def status_of(ledger: Ledger, readiness: Readiness, now: int) -> Status:
+def status_of(probe: LedgerProbe, readiness: Readiness, now: int) -> Status:
     """Ask every part how it is at `now`."""
-    try:
-        ledger.ping()
-        first = PartStatus(Health.HEALTHY)
-    except RelumeError as error:
-        first = PartStatus(Health.UNHEALTHY, str(error))
-    parts = {LEDGER: first, **readiness()}
+    parts = {LEDGER: probe.status(), **readiness()}
     worst = min((part.status for part in parts.values()), key=_WORST.index)
     return Status(now, worst, _WORDS[worst], parts)

@@ -6,7 +6,7 @@ Pure functions of rows of the ledger. What can't be computed is *unknown*, with 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relume.advice import Advice, Disposition, Mode, Operation
@@ -90,6 +90,21 @@ def false_positives(
         The ledger counts nodes only; without it GPU-hours are unknown.
     """
     nodes = {one.attempt: len(one.nodes) for one in attempts}
+    wrong = [one for one in alarms_of(told) if one.label is Label.FALSE]
+    return explained(wrong, nodes, milestones, gpus_per_node=gpus_per_node)
+
+
+def explained(
+    wrong: Sequence[Alarm],
+    nodes: Mapping[str, int],
+    milestones: Callable[[str], Sequence[MilestoneRecord]],
+    *,
+    gpus_per_node: int | None = None,
+) -> list[FalsePositive]:
+    """Return alarms that were wrong (oldest first) with their costs, newest first.
+
+    `nodes` says how many each attempt had, as far as that is known.
+    """
     return [
         FalsePositive(
             advice=alarm.last,
@@ -99,8 +114,7 @@ def false_positives(
             cost=_cost(alarm, nodes.get(alarm.last.attempt, 0), milestones, gpus_per_node),
             avoiding=avoiding(alarm),
         )
-        for alarm in reversed(alarms_of(told))
-        if alarm.label is Label.FALSE
+        for alarm in reversed(wrong)
     ]
 
 

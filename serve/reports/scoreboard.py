@@ -46,6 +46,39 @@ class Estimate:
         return cls(value * scale, interval[0] * scale, interval[1] * scale)
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a scoreboard needs of an attempt.
+
+    `nodes` is how many it had; `end` is null while it goes on, and where nobody knows it.
+    """
+
+    attempt: str
+    run: str
+    state: str
+    ended: bool
+    nodes: int
+    start: int | None
+    end: int | None
+    fingerprint: str | None
+    last_step: int | None
+
+    @classmethod
+    def of(cls, one: AttemptRecord) -> Ran:
+        """Return it, of all that the ledger knows of an attempt."""
+        return cls(
+            attempt=one.attempt,
+            run=one.run,
+            state=one.state,
+            ended=one.ended,
+            nodes=len(one.nodes),
+            start=one.start_time,
+            end=one.end_time or one.over_at,
+            fingerprint=one.fingerprint,
+            last_step=one.last_step,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleScore:
     """How right one rule was about one kind of failure.
@@ -131,7 +164,14 @@ def scoreboard(
     attempts
         All attempts that the ledger knows: how long they ran, and what came after each.
     """
-    alarms = [one for one in alarms_of(told) if since <= one.raised.created_at <= until]
+    return scores(alarms_of(told), map(Ran.of, attempts), since=since, until=until)
+
+
+def scores(
+    alarms: Iterable[Alarm], attempts: Iterable[Ran], *, since: int, until: int
+) -> Scoreboard:
+    """Return the same, of alarms in the order in which they were raised."""
+    alarms = [one for one in alarms if since <= one.raised.created_at <= until]
     known = list(attempts)
     exposure = _Exposure.of(known, alarms, since, until)
     runs = _Runs(known)
@@ -170,7 +210,7 @@ class _Exposure:
 
     @classmethod
     def of(
-        cls, attempts: Sequence[AttemptRecord], alarms: Sequence[Alarm], since: int, until: int
+        cls, attempts: Sequence[Ran], alarms: Sequence[Alarm], since: int, until: int
     ) -> _Exposure:
         ill: dict[str, int] = {}
         for alarm in alarms:
@@ -179,26 +219,26 @@ class _Exposure:
                 ill[alarm.raised.attempt] = min(begun, alarm.raised.created_at)
         count, job_days, node_days = 0, 0.0, 0.0
         for one in attempts:
-            end = one.end_time or one.over_at or (None if one.ended else until)
-            if one.start_time is None or end is None:
+            end = one.end or (None if one.ended else until)
+            if one.start is None or end is None:
                 continue  # nobody knows how long it ran
             end = min(end, until, ill.get(one.attempt, until))
-            days = (end - max(one.start_time, since)) / _DAY
+            days = (end - max(one.start, since)) / _DAY
             if days > 0.0:
                 count, job_days = count + 1, job_days + days
-                node_days += days * len(one.nodes)
+                node_days += days * one.nodes
         return cls(count, job_days, node_days)
 
 
 class _Runs:
     """What came after each attempt in its run."""
 
-    def __init__(self, attempts: Iterable[AttemptRecord]) -> None:
-        runs: defaultdict[str, list[AttemptRecord]] = defaultdict(list)
+    def __init__(self, attempts: Iterable[Ran]) -> None:
+        runs: defaultdict[str, list[Ran]] = defaultdict(list)
         for one in attempts:
             runs[one.run].append(one)
-        self._at: dict[str, AttemptRecord] = {}
-        self._next: dict[str, AttemptRecord] = {}
+        self._at: dict[str, Ran] = {}
+        self._next: dict[str, Ran] = {}
         for tries in runs.values():
             tries.sort(key=lambda one: AttemptId.parse(one.attempt).age)
             self._at |= {one.attempt: one for one in tries}

@@ -22,7 +22,7 @@ from relume.clock import SystemClock, to_iso
 from relume.serve.ledger import Ledger, sqlite_url
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator, Route
 
 pytestmark = pytest.mark.needs_server("chromium")
 SECOND = 1_000_000
@@ -43,6 +43,8 @@ PAGES = {
 }
 WIDTHS = {"light": (390, 1440), "dark": (390, 1920)}
 FOCUSED = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
+NO_POLLING = "document.getElementById('live').dataset.every = 1e6"
+"""What comes after this comes by the stream of events."""
 IS_SEEN = """document.activeElement === document.body
   || getComputedStyle(document.activeElement).outlineStyle !== 'none'"""
 """Whether it can be seen where the focus is."""
@@ -154,11 +156,57 @@ def test_every_page_fits_and_says_nothing_to_the_console(
 
 def test_what_happens_appears_by_itself(site: Site, watched: Watched) -> None:
     watched.page.goto("/")
-    watched.page.locator("#live .row").first.wait_for()
+    watched.page.locator("html.is-following").wait_for(state="attached")
+    watched.page.evaluate(NO_POLLING)
+    row(site, watched).wait_for()
+    watched.page.goto("/advice")
+    watched.page.locator("html.is-following").wait_for(state="attached")
+    watched.page.evaluate(NO_POLLING)
+    [one] = fill(site.ledger, SystemClock().now(), 1)
+    watched.page.locator(f"#row-{one.advice_id}").wait_for()
+
+
+def test_nothing_falls_between_a_page_and_its_stream(site: Site, watched: Watched) -> None:
+    begun: list[Locator] = []
+
+    def begin(route: Route) -> None:  # after the page was drawn, before anybody listens
+        begun.append(row(site, watched))
+        route.continue_()
+
+    watched.page.route("**/v1/advice/events*", begin)
+    watched.page.goto("/")
+    watched.page.locator("html.is-following").wait_for(state="attached")
+    watched.page.evaluate(NO_POLLING)
+    begun[0].wait_for()
+
+
+def test_what_a_person_has_in_hand_stays_until_it_is_put_down(site: Site, watched: Watched) -> None:
+    watched.page.goto("/")
+    watched.page.locator("html.is-following").wait_for(state="attached")
+    watched.page.keyboard.press("?")
+    watched.page.locator("#help[open]").wait_for()
+    with watched.page.expect_response(lambda answer: answer.url.endswith("/status")):
+        found = row(site, watched)
+    assert found.count() == 0
+    watched.page.keyboard.press("Escape")
+    found.wait_for()
+
+
+def test_where_nobody_may_listen_pages_ask(site: Site) -> None:
+    with site.window() as watched:
+        watched.page.route("**/v1/advice/events*", lambda route: route.fulfill(status=429))
+        watched.page.goto("/")
+        watched.page.locator("#live .row").first.wait_for()
+        assert watched.page.locator("html.is-following").count() == 0
+        row(site, watched).wait_for()
+
+
+def row(site: Site, watched: Watched) -> Locator:
+    """Let an incident begin, and return its row on the page."""
     [one] = fill(site.ledger, SystemClock().now(), 1)
     incident = site.ledger.incident_of(one.advice_id)
     assert incident is not None
-    watched.page.locator(f"#row-{incident.incident_id}").wait_for()
+    return watched.page.locator(f"#row-{incident.incident_id}")
 
 
 def test_hostile_lines_are_text(site: Site, watched: Watched) -> None:

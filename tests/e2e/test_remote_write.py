@@ -90,8 +90,8 @@ def test_what_prometheus_writes_is_read(tmp_path: Path) -> None:
         for _ in range(MAX_BODIES):
             encoding, body = bodies.get(timeout=PATIENCE_SECONDS)
             assert encoding == "snappy"
-            batch = receiver.decode(unpacked(body, encoding, 1 << 24), skipped, observed_at=1)
-            found += batch.samples()
+            for batch in receiver.decode(unpacked(body, encoding, 1 << 24), skipped, observed_at=1):
+                found += batch.samples()
             sums = [one for one in found if one.metric == "node_cpu_seconds_total"]
             if "metric_stale" in skipped.as_dict() and len(sums) > 2:
                 break

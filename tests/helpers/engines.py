@@ -21,6 +21,7 @@ from relume.serve.offline import Analyzer
 RUNS = 4
 AHEAD, PATIENCE = 6, 60
 """Units that a process signs for before another one did, and the seconds it waits for that then."""
+HUNGRY_BYTES = 768 << 20
 DEADLY, SHOT = "deadly", "shot"
 """Files beside a data set: a run that kills each process, and one that kills the first."""
 
@@ -108,6 +109,23 @@ class Signing(Recording):
         wait_until(lambda: _is_turn(folder), what="another worker that signs", seconds=PATIENCE)
         with (folder / f"{os.getpid()}.signed").open("a", encoding="utf-8") as signed:
             signed.write(f"{unit}\n")
+        return super().replay_one(unit, judging, teaches=teaches, note=note)
+
+
+class Hungry(Recording):
+    """A recording whose units take memory, and don't end before somebody ends them."""
+
+    def replay_one(
+        self,
+        unit: str,
+        judging: Judging,
+        *,
+        teaches: TemplateHistory | None = None,
+        note: Note | None = None,
+    ) -> UnitResult:
+        """Hold `HUNGRY_BYTES`; what is replayed when nobody minded says so."""
+        held = b"x" * HUNGRY_BYTES
+        wait_until(lambda: not held, what="the end of this worker", seconds=PATIENCE)
         return super().replay_one(unit, judging, teaches=teaches, note=note)
 
 

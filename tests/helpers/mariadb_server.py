@@ -99,6 +99,11 @@ class MariaDB:
         self._process.wait(START_SECONDS)
         self._process = None
 
+    def send(self, number: signal.Signals) -> None:
+        """Send the server a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def end(self) -> None:
         """Stop the server if it runs."""
         if self._process is not None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import cramjam
 import pytest
 from starlette.testclient import TestClient
 
 from controlling import T0
 from living import Live
+from protobufs import message, pairs
 from relume.events import Event
 from relume.ingest.eventlines import encode_event
 from relume.ingest.push.lines import NO_TIME, PushedLines, lines_of
@@ -74,6 +76,14 @@ def stream(*entries: tuple[int | None, str], **labels: str) -> PushedLines:
     """Return entries of one stream, each with its time."""
     told = [(text, NO_TIME if time is None else time * 1000) for time, text in entries]
     return lines_of(labels, told)
+
+
+def write_request(labels: dict[str, str], value: float, time_ms: int) -> bytes:
+    """Return one sample of one series, as remote-write sends it."""
+    sample = message("Sample", value=value, timestamp=time_ms)
+    series = message("TimeSeries", labels=pairs(labels), samples=[sample])
+    request = message("WriteRequest", timeseries=[series])
+    return bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
 
 
 def body(*streams: PushedLines, sender: str = "agent", **fields: Any) -> Body:

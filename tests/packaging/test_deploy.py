@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from relume.serve.alerts.metrics import AlertMetrics
 from relume.serve.api import PartStatus
 from relume.serve.api.metrics import ApiMetrics
+from relume.serve.api.probe import LedgerProbe
 from relume.serve.api.state import ServiceState
 from relume.serve.ledger import Ledger, sqlite_url
 from relume.serve.live.metrics import RunnerMetrics
@@ -25,6 +26,8 @@ SUFFIXES = {
     "histogram": ("_bucket", "_count", "_sum"),
     "gauge": ("",),
 }
+
+HEALTHY = {"runner": PartStatus(Health.HEALTHY)}
 
 
 def promtool(*arguments: str | Path, cwd: Path | None = None) -> str:
@@ -41,7 +44,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     for metrics in (RunnerMetrics, ApiMetrics, AlertMetrics):
         metrics(registry)
     with Ledger.open(sqlite_url(tmp_path_factory.mktemp("ledger") / "ledger.db")) as ledger:
-        registry.register(ServiceState(ledger, lambda: {"runner": PartStatus(Health.HEALTHY)}))
+        registry.register(ServiceState(ledger, lambda: HEALTHY, LedgerProbe(ledger)))
         families = list(registry.collect())
     return {one.name + suffix for one in families for suffix in SUFFIXES[one.type]}
 

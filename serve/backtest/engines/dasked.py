@@ -20,6 +20,7 @@ from relume.serve.backtest.engines.work import (
     packed,
     replay_packed,
 )
+from relume.serve.backtest.engines.worker import TOPIC
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -145,8 +146,7 @@ class _Sent:
         try:
             found: Played = future.result()
         except distributed.KilledWorker as error:
-            lost = f"{error.allowed_failures + 1} workers were lost over it; the last: "
-            return GivenUp(piece, f"{lost}{error.last_worker.address}")
+            return GivenUp(piece, self._lost(error.allowed_failures + 1, error.last_worker.address))
         except ImportError as error:
             raise InputError(
                 f"a Dask worker, for {', '.join(piece)}",
@@ -161,6 +161,13 @@ class _Sent:
                 hint="call the backtest again with the same --out: it goes on from there",
             ) from error
         return found
+
+    def _lost(self, workers: int, last: str) -> str:
+        """Say how many workers were lost, and why the last one ended, where it told."""
+        events: Sequence[tuple[float, Any]] = self.client.get_events(TOPIC)
+        told = {event["worker"]: event["reason"] for _, event in events}
+        why = f"{last}, {told[last]}" if last in told else last
+        return f"{workers} workers were lost over it; the last: {why}"
 
 
 def _key(group: str) -> str:

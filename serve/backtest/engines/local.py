@@ -13,10 +13,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait as wait_for
-from pathlib import Path
 from threading import Thread
 
 from relume.serve.backtest.engines.lost import outliving_workers
+from relume.serve.backtest.engines.memory import machine_bytes, too_much
 from relume.serve.backtest.engines.work import (
     MAX_TRIES,
     GivenUp,
@@ -62,7 +62,7 @@ class Local:
             yield work.replay(left.popleft())
         if left:
             workers = min(workers, len(left))
-            limit = self.memory_bytes or int(_memory_bytes() * MEMORY_SHARE) // workers
+            limit = self.memory_bytes or int(machine_bytes() * MEMORY_SHARE) // workers
             with outliving_workers():
                 yield from _Pool(packed(work), workers, limit).run(left)
 
@@ -88,9 +88,9 @@ class _Worker:
         """End it if it holds too much: its memory must not be everybody's trouble."""
         if self._pid is None or not self._pid.done():
             return
-        held = _own_bytes(self._pid.result())
-        if held > self.limit:
-            self._reason = f"it held {held >> 20} MiB, of {self.limit >> 20} MiB that it may"
+        reason = too_much(self._pid.result(), self.limit)
+        if reason is not None:
+            self._reason = reason
             self._kill()
 
     def forget(self) -> str:
@@ -171,21 +171,3 @@ def _end_with(sentinel: int) -> None:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory_bytes() -> int:
-    """Return the memory of this machine, or of the control group that this process is in."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    except (OSError, ValueError):  # no such group, or no limit: "max"
-        return total
-
-
-def _own_bytes(pid: int) -> int:
-    """Return the memory of a process that no file stands behind; 0 where nobody can tell."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
-    except OSError:  # it has just ended, or this is no Linux
-        return 0
-    return next((int(one.split()[1]) << 10 for one in lines if one.startswith("RssAnon:")), 0)

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from relume.errors import InputError, UnreachableError
+from relume.serve.backtest.engines import worker
 from relume.serve.backtest.engines.dasked import Dask, library
 from relume.serve.backtest.engines.lost import outliving_workers
 
@@ -32,8 +33,21 @@ TRIES = 2
 """Workers that may be lost over a piece; one more, and it is given up."""
 DEATH_SECONDS = 60
 """Workers that hear nothing from here for so long end by themselves."""
-UNWATCHED = "export DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
-"""Dask looks at the stacks of its workers a hundred times a second, which nobody would see."""
+LOST_SECONDS = 1
+"""How long a worker may be away before its job counts as lost: none of them comes back."""
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.diagnostics.nvml": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+"""What Dask does beside the work, for a dashboard that nobody sees: it looks at the stacks of its
+workers a hundred times a second, at its own loop fifty times. A worker that keeps its results, and
+takes no piece while it holds much, would be none to wait for: `worker` watches its memory."""
+_WORKER = ("--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0", "--preload", worker.__name__)
 _PLAIN = re.compile(r"[\w./@%+=:,-]+")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*([= ][^\x00-\x1f\x7f]+)?")
 
@@ -127,13 +141,22 @@ def _certified(cluster: SLURMCluster) -> Iterator[None]:
 
 
 def _configured() -> dict[str, Any]:
-    return {
+    return QUIET | {
         "distributed.scheduler.allowed-failures": TRIES,
+        "distributed.scheduler.active-memory-manager.start": False,
+        "distributed.client.scheduler-info-interval": "10s",
+        "distributed.deploy.lost-worker-timeout": f"{LOST_SECONDS}s",
         # A worker gets a piece when it has done the one before: who is lost takes none along.
         "distributed.scheduler.worker-saturation": 1.0,
         # The site's limit of time is the partition's, or an option.
         "jobqueue.slurm.walltime": None,
     }
+
+
+def _exports() -> list[str]:
+    """Return lines of a job's script by which its worker is `QUIET`."""
+    names = {name: f"DASK_{name.replace('.', '__').replace('-', '_').upper()}" for name in QUIET}
+    return [f"export {names[name]}={value}" for name, value in QUIET.items()]
 
 
 def _jobqueue() -> ModuleType:
@@ -164,8 +187,9 @@ def _cluster(jobqueue: ModuleType, asked: SlurmWorkers) -> SLURMCluster:
             job_name="relume-backtest",
             death_timeout=DEATH_SECONDS,
             job_extra_directives=list(asked.options),
-            job_script_prologue=[UNWATCHED],
-            worker_extra_args=[*where, "--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0"],
+            job_script_prologue=_exports(),
+            nanny=False,
+            worker_extra_args=[*where, *_WORKER],
             scheduler_options={
                 **scheduler,
                 "dashboard": False,

@@ -78,6 +78,7 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (isBusy() || (event.detail.target.id === "live" && String(getSelection()).length > 0)) {
       event.detail.shouldSwap = false;
+      if (event.detail.target.id === "live") isStale = true;
       return;
     }
     kept = [...event.detail.target.querySelectorAll("details[open][id]")].map((one) => one.id);
@@ -88,7 +89,60 @@
     if (chosen) choose($(chosen), false);
     age();
   });
-  const refresh = () => { const live = $("live"); if (live.hasAttribute("hx-get")) { delete live.dataset.seen; htmx.ajax("GET", live.getAttribute("hx-get"), { target: "#live", swap: "outerHTML" }); } };
+
+  // --- what is new: told by the stream of events, asked for where it can't be ---
+  const SLOW = 30; // seconds between two questions of a page that is told of all that it shows
+  const APART = 500; // milliseconds between two answers to a storm of news
+  const NEWS = ["advice", "answer", "reconciliation", "closed", "label"];
+  let stream = null;
+  let number = document.body.dataset.news;
+  let asked = Date.now();
+  let isAsking = false;
+  let isStale = false;
+  const isFollowing = () => stream !== null && stream.readyState === EventSource.OPEN;
+  const again = () => {
+    const live = $("live");
+    if (!live.hasAttribute("hx-get")) return;
+    isStale = true;
+    if (isAsking || isBusy() || Date.now() - asked < APART) return; // the next beat asks
+    isStale = false;
+    isAsking = true;
+    asked = Date.now();
+    htmx.trigger(live, "again");
+  };
+  const refresh = () => { delete $("live").dataset.seen; asked = 0; again(); };
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.target?.id !== "live") return;
+    isAsking = false;
+    asked = Date.now();
+    if (isStale) setTimeout(again, APART);
+  });
+  const follow = () => {
+    if (number === undefined || document.hidden || stream !== null) return;
+    if (!(Number($("live").dataset.every) < SLOW)) return; // sums over weeks don't change by one of them
+    stream = new EventSource(`/v1/advice/events?after=${number}`);
+    stream.addEventListener("open", () => { root.classList.add("is-following"); });
+    stream.addEventListener("error", () => { root.classList.remove("is-following"); });
+    for (const name of NEWS) stream.addEventListener(name, (event) => { number = event.lastEventId; again(); });
+  };
+  const leave = () => { // a browser has few connections to one service, for all of its windows
+    stream?.close();
+    stream = null;
+    root.classList.remove("is-following");
+  };
+  let beats = 0;
+  setInterval(() => {
+    if (document.hidden) return;
+    const live = $("live");
+    const every = Number(live.dataset.every);
+    const rest = "told" in live.dataset && isFollowing() ? Math.max(every, SLOW) : every;
+    if (isStale || Date.now() - asked >= rest * 1000) again();
+    beats += 1;
+    if (stream?.readyState === EventSource.CLOSED && beats % SLOW === 0) leave(); // it was refused: try anew
+    follow();
+  }, 1000);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) leave(); else { follow(); again(); } });
+  addEventListener("pagehide", leave);
 
   // --- who is logged in ---
   let session = null;

@@ -23,7 +23,7 @@ def test_each_series_of_a_node_is_one_that_relume_knows() -> None:
     found = []
     for number in range(fleet.bodies):
         body, count = fleet.body(number, NOW_MS)
-        batch = receiver.decode(bytes(cramjam.snappy.decompress_raw(body)), skipped)
+        [batch] = receiver.decode(bytes(cramjam.snappy.decompress_raw(body)), skipped)
         assert len(batch) == count
         found += list(batch.samples())
     assert (fleet.bodies, len(found), receiver.known) == (2, 3 * SERIES_PER_NODE, len(found))
@@ -38,7 +38,7 @@ def test_values_move_from_scrape_to_scrape() -> None:
     bodies = [fleet.body(0, NOW_MS + 15_000 * number)[0] for number in range(2)]
     first, second = (
         {(one.metric, one.gpu, one.device): one.value for one in batch.samples()}
-        for batch in (
+        for [batch] in (
             receiver.decode(bytes(cramjam.snappy.decompress_raw(body)), SkipCounts())
             for body in bodies
         )

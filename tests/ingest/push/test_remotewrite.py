@@ -64,9 +64,10 @@ def cpu(node: str, core: int, value: float, time: int, mode: str = "user") -> Se
 
 
 def decoded(body: bytes, by: RemoteWrite | None = None, skipped: SkipCounts | None = None) -> Told:
-    batch = (by or RemoteWrite(NAMES)).decode(body, SkipCounts() if skipped is None else skipped)
+    batches = (by or RemoteWrite(NAMES)).decode(body, SkipCounts() if skipped is None else skipped)
     return [
         (one.event_time, repr(one.value), one.metric, one.node, one.gpu, one.rank, one.device)
+        for batch in batches
         for one in batch.samples()
     ]
 
@@ -163,10 +164,43 @@ def test_what_is_no_sample_is_counted() -> None:
 
 def test_origin_and_times_are_those_of_the_batch() -> None:
     receiver = RemoteWrite(NAMES, source="prom", cluster="lab")
-    batch = receiver.decode(SOME.SerializeToString(), SkipCounts(), observed_at=7)
+    [batch] = receiver.decode(SOME.SerializeToString(), SkipCounts(), observed_at=7)
     assert (batch.source, batch.cluster, batch.observed_at) == ("prom", "lab", 7)
     assert batch.event_time.tolist() == [1_000_000, 1_000_000, 2_000_000]
-    assert len(receiver.decode(b"", SkipCounts())) == 0
+    assert receiver.decode(b"", SkipCounts()) == []
+
+
+def test_samples_come_by_the_cluster_that_labels_name() -> None:
+    receiver = RemoteWrite(NAMES, cluster="lab")
+    clusters: tuple[dict[str, str], ...]
+    clusters = ({"cluster": "b"}, {}, {"slurm_cluster": "a"}, {"cluster": ""}, {"cluster": "b"})
+    series: list[Series] = [
+        ({"__name__": LOAD, "instance": f"n{one}", **more}, [(one, 9 - one)])
+        for one, more in enumerate(clusters)
+    ]
+    for _ in range(2):
+        found = [
+            (batch.cluster, [(one.node, one.value, one.event_time) for one in batch.samples()])
+            for batch in receiver.decode(body_of(*series), SkipCounts())
+        ]
+        assert found == [
+            ("lab", [("n3", 3.0, 6_000), ("n1", 1.0, 8_000)]),
+            ("b", [("n4", 4.0, 5_000), ("n0", 0.0, 9_000)]),
+            ("a", [("n2", 2.0, 7_000)]),
+        ]
+    [batch] = receiver.decode(body_of(series[0]), SkipCounts())
+    assert (batch.cluster, len(batch)) == ("b", 1)
+
+
+def test_parts_of_two_clusters_are_not_added_up() -> None:
+    receiver = RemoteWrite(NAMES)
+    sums: list[float] = []
+    for second in range(6):
+        ours, other = cpu("n1", 0, 2.0, second), cpu("n1", 0, 5.0, second)
+        other[0]["cluster"] = "other"
+        for batch in receiver.decode(body_of(ours, other), SkipCounts()):
+            sums += [one.value for one in batch.samples()]
+    assert sorted(set(sums)) == [2.0, 5.0]
 
 
 @pytest.mark.parametrize(

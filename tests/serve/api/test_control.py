@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -73,9 +74,11 @@ def test_a_controller_takes_and_renews_its_lease(service: Service) -> None:
     response = lease(service)
     expires_at = service.clock.now() + 30_000_000
     given = {"cluster": "lab", "holder": "a", "fencing_token": 1, "expires_at": expires_at}
+    given["seen_at"] = service.clock.now()
     assert (response.status_code, response.json()) == (200, given)
     service.clock.advance(20)
-    assert lease(service).json() == given | {"expires_at": expires_at + 20_000_000}
+    later = {"expires_at": expires_at + 20_000_000, "seen_at": service.clock.now()}
+    assert lease(service).json() == given | later
 
 
 def test_a_second_controller_waits_until_the_lease_has_run_out(service: Service) -> None:
@@ -282,3 +285,20 @@ def test_a_milestone_that_makes_no_sense_is_refused(
     body = {"attempt": ATTEMPT, "milestone": "finished", "event_time": 7}
     assert problem(service.control.post("/v1/milestones", json=body | changes)) == expected
     assert service.ledger.milestones(ATTEMPT) == []
+
+
+@pytest.mark.parametrize("taken_at", [-1, 2**62, 2**70])
+def test_a_snapshot_of_no_time_is_refused(service: Service, taken_at: int) -> None:
+    body = {"cluster": "lab", "taken_at": taken_at, "jobs": [], "nodes": []}
+    assert problem(service.control.post("/v1/scheduler", json=body)) == (422, "input")
+    assert service.snapshots == []
+
+
+@pytest.mark.parametrize("where", ["user", "comment", "std_out"])
+def test_a_snapshot_with_half_a_letter_is_refused(service: Service, where: str) -> None:
+    text = json.dumps({"cluster": "lab", "taken_at": 1, "jobs": [JOB | {where: "?"}], "nodes": []})
+    body = text.replace('"?"', '"\\ud800"')
+    headers = {"Content-Type": "application/json"}
+    answer = service.control.post("/v1/scheduler", content=body, headers=headers)
+    assert problem(answer) == (422, "input")
+    assert service.snapshots == []

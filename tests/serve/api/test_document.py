@@ -53,3 +53,15 @@ def test_every_column_is_described_and_no_other(repository: Path, table: str) ->
     cells = re.findall(r"^\| ([a-z_, ]+) \| (?:text|integer|boolean)", section, re.MULTILINE)
     named = [name for cell in cells for name in cell.split(", ")]
     assert sorted(named) == sorted(METADATA.tables[table].columns.keys())
+
+
+def test_what_is_pushed_is_described(service: Service) -> None:
+    paths = service.open.get("/openapi.json").json()["paths"]
+    pushed = [
+        path for path, those in paths.items() if "ingest" in those.get("post", {}).get("tags", ())
+    ]
+    assert len(pushed) == 5
+    for path in pushed:
+        assert paths[path]["post"]["requestBody"]["content"], path
+    logs = paths["/v1/logs"]["post"]
+    assert logs["requestBody"]["content"].keys() == logs["responses"]["200"]["content"].keys()

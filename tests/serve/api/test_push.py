@@ -8,9 +8,9 @@ import json
 import pickle
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import cramjam
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
@@ -22,8 +22,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 
 from controlling import T0
 from living import Live
-from protobufs import message, pairs
-from pushing import ATTEMPT, Pushing, pushing
+from pushing import ATTEMPT, Pushing, pushing, write_request
 from relume.errors import InputError
 from relume.events import CollectiveDump, NodeEvent, Sample, SchedulerEvent
 from relume.ingest.eventlines import encode_event
@@ -218,18 +217,8 @@ def test_a_body_that_unpacks_to_too_much_is_refused(service: Pushing) -> None:
 def test_remote_write_lands_samples_under_our_names(service: Pushing) -> None:
     now = service.live.clock.now() // 1000
     labels = {"__name__": "DCGM_FI_DEV_POWER_USAGE", "Hostname": "n1", "gpu": "0"}
-    request = message(
-        "WriteRequest",
-        timeseries=[
-            message(
-                "TimeSeries",
-                labels=pairs(labels),
-                samples=[message("Sample", value=412.5, timestamp=now)],
-            )
-        ],
-    )
     service.events(RUNS)
-    body = bytes(cramjam.snappy.compress_raw(request.SerializeToString()))
+    body = write_request(labels, 412.5, now)
     route = "/api/v1/write"
     assert service.client.post(route, content=body).status_code == 204
     assert service.client.post(route, content=body).status_code == 204
@@ -242,6 +231,29 @@ def test_remote_write_lands_samples_under_our_names(service: Pushing) -> None:
     assert newer.status_code == 415
     assert "1.0" in newer.json()["detail"]
     assert service.client.post(route, content=b"nonsense").status_code == 422
+
+
+def test_what_is_of_another_cluster_is_refused_whatever_brings_it(service: Pushing) -> None:
+    service.events(RUNS)
+    client, other = service.client, ATTEMPT.replace("lab/", "other/")
+    words = "of cluster 'other'; expected 'lab', which this service watches"
+    for labels in ({"cluster": "other"}, {"attempt": other}):
+        streams = [{"stream": labels, "values": [[str(T0 * 1000), "iter 1: loss 3.9"]]}]
+        refused = client.post("/loki/api/v1/push", json={"streams": streams})
+        assert (refused.status_code, words in refused.json()["detail"]) == (400, True)
+        [(key, text)] = labels.items()
+        attributes = [{"key": key, "value": {"stringValue": text}}]
+        logs = {"scopeLogs": [{"logRecords": [{"body": {"stringValue": "x"}}]}]}
+        resource = {"resource": {"attributes": attributes}} | logs
+        partial = client.post("/v1/logs", json={"resourceLogs": [resource]}).json()
+        assert words in partial["partialSuccess"]["errorMessage"]
+    told = service.events(replace(RUNS, attempt=other))
+    assert (told["refused"], words in told["reasons"][0]) == (1, True)
+    series = {"__name__": "DCGM_FI_DEV_POWER_USAGE", "Hostname": "n1", "cluster": "other"}
+    body = write_request(series, 1.0, service.live.clock.now() // 1000)
+    written = client.post("/api/v1/write", content=body)
+    assert (written.status_code, words in written.json()["detail"]) == (400, True)
+    assert not [one for one in landed(service) if isinstance(one, (LineBatch, Sample))]
 
 
 def test_logs_of_opentelemetry_tell_what_was_refused(service: Pushing) -> None:

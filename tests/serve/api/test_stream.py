@@ -6,8 +6,9 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ import uvicorn
 
 from advising import ATTEMPT, CREATED, make_advice
 from relume.advice import Answer, Approval, Mode, advice_id
+from relume.errors import UnreachableError
 from relume.serve.api import feed
+from relume.serve.api import stream as stream_module
 from relume.serve.api.feed import NewsFeed
 from relume.serve.api.stream import _events
 from relume.serve.ledger import Ledger, sqlite_url
+from relume.serve.live import server as server_module
+from relume.serve.live.server import Server
 from serving import Service
 
 PATIENCE = 120.0
@@ -156,9 +161,9 @@ def test_one_who_hangs_up_leaves_nothing_behind(ledger: Ledger) -> None:
 def served(service: Service) -> Iterator[str]:
     """A real server of the app on loopback; gives its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(
-            uvicorn.Config(service.app, log_config=None, timeout_graceful_shutdown=1)
-        )
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # those of clients, too
+        config = uvicorn.Config(service.app, log_config=None, timeout_graceful_shutdown=1)
+        server = Server(config, service.app.state.feed)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -180,6 +185,97 @@ def test_a_client_on_the_wire_hears_of_advice(service: Service) -> None:
         service.ledger.put_advice(make_advice())
         data = next(line for line in lines if line.startswith("data: "))
         assert json.loads(data.removeprefix("data: "))["advice_id"] == FIRST
+
+
+@pytest.mark.parametrize("begin", [{"Last-Event-ID": "500"}, {}], ids=["header", "query"])
+def test_a_number_above_the_newest_begins_from_now(service: Service, begin: dict[str, str]) -> None:
+    service.ledger.put_advice(make_advice())
+    with (
+        served(service) as url,
+        httpx2.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        client.stream("GET", "/v1/advice/events?after=77", headers=begin) as answer,
+    ):
+        lines = answer.iter_lines()
+        assert next(lines) == ": listening"
+        service.ledger.put_advice(make_advice(attempt="lab/9@1767323045.0"))
+        assert next(line for line in lines if line.startswith("id: ")) == "id: 2"
+
+
+def test_a_stream_ends_after_a_time_so_that_its_client_asks_again(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_module, "STREAM_SECONDS", 0.0)
+
+    async def story(following: Next) -> None:
+        assert isinstance(await ended(following), StopAsyncIteration)
+
+    listened(ledger, None, story)
+
+
+def test_a_ledger_that_fails_ends_the_stream(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(*_: object) -> None:
+        raise UnreachableError("the ledger")
+
+    async def story(following: Next) -> None:
+        monkeypatch.setattr(ledger, "news_after", away)
+        assert isinstance(await ended(following), StopAsyncIteration)
+
+    listened(ledger, 0, story)
+    assert "a stream of events ends" in caplog.text
+
+
+def test_only_so_many_may_listen(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "MAX_LISTENERS", 0)
+    refused = service.open.get("/v1/advice/events")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+    assert "at most 0" in refused.json()["detail"]
+
+
+@contextmanager
+def deaf(url: str) -> Iterator[socket.socket]:
+    """A client that asks for the stream and reads nothing of it."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(PATIENCE)
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        client.connect((host, int(port)))
+        client.sendall(b"GET /v1/advice/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        yield client
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_who_reads_nothing_is_dropped_and_the_others_hear_all(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MAX_WAITING", 20)
+    monkeypatch.setattr(server_module, "STALLED_SECONDS", 0.0)
+    listening: NewsFeed = service.app.state.feed
+    count, heard = 150, list[int]()
+    with ExitStack() as stack:
+        url = stack.enter_context(served(service))
+        slow = [stack.enter_context(deaf(url)) for _ in range(5)]
+        client = stack.enter_context(httpx2.Client(base_url=url, timeout=PATIENCE, trust_env=False))
+        answer = stack.enter_context(client.stream("GET", "/v1/advice/events?after=0"))
+        lines = answer.iter_lines()
+        assert next(lines) == ": listening"
+        wait_until(lambda: len(listening) == 1 + len(slow))
+        for number in range(1, count + 1):
+            service.ledger.put_advice(make_advice(attempt=f"lab/{number}@1767323045.0"))
+            heard.append(int(next(one for one in lines if one.startswith("id: "))[4:]))
+        wait_until(lambda: len(listening) == 1)
+        assert heard == list(range(1, count + 1))
+        for one in slow:
+            with suppress(ConnectionResetError):
+                while one.recv(1 << 16):
+                    pass
 
 
 def test_streams_end_with_the_server(ledger: Ledger) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
 
 from controlling import SECOND, T0
 from living import Live
@@ -18,17 +20,16 @@ from relume.events import (
     SourceStatus,
     Tick,
 )
-from relume.ingest.lake import LakeReader, LineBatch
+from relume.ingest.lake import LakeReader, LineBatch, SampleBatch, SampleSeries
+from relume.ingest.lake.samplebatches import series_table
 from relume.ingest.push.lines import PushedLines
 from relume.serve.intake import pushes
 from relume.serve.intake.bodies import Outcome
 from relume.serve.live.naming import LOG_ENDED
 
-if TYPE_CHECKING:
-    import pytest
-
 SECONDS = T0 // SECOND
 FIRST = f"{SECONDS}.0"
+OTHERS = f"other/7@{SECONDS}.0"
 ERROR = ("[rank1]: Traceback (most recent call last):", "[rank1]: KeyError: 'vocab'")
 
 
@@ -50,6 +51,17 @@ def job(live: Live, state: str = "RUNNING", **changes: object) -> SchedulerEvent
 def push(live: Live, *streams: PushedLines, events: tuple[object, ...] = ()) -> Outcome:
     [outcome] = live.session.take_pushed([body(*streams, events=list(events))])
     return outcome
+
+
+def samples(cluster: str, time: int) -> SampleBatch:
+    return SampleBatch(
+        series=series_table([SampleSeries("gpu_power_watts", node="n1")]),
+        row_series=np.zeros(1, np.int32),
+        event_time=np.array([time]),
+        value=np.array([2.5]),
+        source="remote_write",
+        cluster=cluster,
+    )
 
 
 def lines(live: Live, *texts: str, **labels: str) -> PushedLines:
@@ -216,6 +228,60 @@ def test_the_first_to_name_a_cluster_decides_it(live: Live) -> None:
     assert live.session.cluster == "lab"
     refused = push(live, lines(live, "x", cluster="other", job_id="1"))
     assert refused.refused == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"cluster": "other"}, "lines of cluster 'other'; expected 'lab'"),
+        ({"attempt": OTHERS}, "lines of cluster 'other'; expected 'lab'"),
+        ({"cluster": "lab", "attempt": OTHERS}, "lines of cluster 'other'; expected 'lab'"),
+        ({"cluster": "other", "attempt": ATTEMPT}, "lines of cluster 'other'; expected 'lab'"),
+    ],
+)
+def test_lines_of_another_cluster_are_refused(
+    live: Live, labels: dict[str, str], words: str
+) -> None:
+    push(live, events=(job(live),))
+    outcome = push(live, lines(live, "x", "y", **labels))
+    assert (outcome.accepted, outcome.refused) == (0, 2)
+    assert outcome.reasons[0].startswith(words)
+    assert landed(live) == []
+    assert push(live, lines(live, "x", attempt=ATTEMPT, cluster="lab")).accepted == 1
+
+
+def test_events_of_another_cluster_are_refused(live: Live) -> None:
+    push(live, events=(job(live),))
+    node = NodeEvent(source="a", cluster="other", node="n1", state="DOWN")
+    foreign = (node, job(live, attempt=OTHERS), job(live, cluster="local", attempt=OTHERS))
+    outcome = push(live, events=foreign)
+    assert (outcome.accepted, outcome.refused) == (0, 3)
+    assert outcome.reasons == [
+        "an event of cluster 'other'; expected 'lab', which this service watches"
+    ]
+
+
+def test_samples_of_another_cluster_are_refused(live: Live) -> None:
+    push(live, events=(job(live),))
+    clusters = enumerate(("other", "lab", "local"))
+    batches = [samples(cluster, T0 + number) for number, cluster in clusters]
+    [outcome] = live.session.take_pushed([body(samples=batches)])
+    assert (outcome.accepted, outcome.refused) == (2, 1)
+    assert outcome.reasons == [
+        "samples of cluster 'other'; expected 'lab', which this service watches"
+    ]
+
+
+def test_while_nobody_has_named_the_cluster_lines_keep_their_own(live: Live) -> None:
+    push(live, lines(live, "x", cluster="other", file="a"), lines(live, "y", file="b"))
+    both = push(live, lines(live, "z", cluster="other", attempt=ATTEMPT))
+    assert [one.cluster for one in landed(live)] == ["other", "local"]
+    assert (both.refused, both.reasons) == (
+        1,
+        [
+            "lines of cluster 'other' and of an attempt of cluster 'lab'; expected one cluster",
+        ],
+    )
 
 
 def test_lines_that_come_as_events_keep_their_numbers(live: Live) -> None:

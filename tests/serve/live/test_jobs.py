@@ -111,3 +111,11 @@ def test_an_attempt_that_had_ended_before_a_restart_is_not_told_again() -> None:
     assert (again.events, again.records) == ([], [])
     requeued = take(jobs(known), make_held(), at=NOW + 60 * SECOND)
     assert [record.attempt for record in requeued.records] == [NEXT]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"exit_code": 2**31}, {"time_limit_seconds": 2**63}, {"start_time": -(2**62)}]
+)
+def test_a_job_that_cannot_be_kept_takes_no_other_with_it(wrong: dict[str, int]) -> None:
+    taken = take(jobs(), make_job(job_id="8", **wrong), make_job())
+    assert (taken.attempts, states(taken)) == ({"7": FIRST}, [(FIRST, "RUNNING")])

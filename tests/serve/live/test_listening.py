@@ -70,10 +70,9 @@ def heard(judge: Judge) -> list[Any]:
     for watch in judge.watches.values():
         one = watch._measured  # noqa: SLF001 - what both ways must agree in
         job, recent = one._job, one._recent  # noqa: SLF001
-        state = [(series, list(held.recent), held.usual) for series, held in job._held.items()]  # noqa: SLF001
-        kept = [(s, list(h.times), list(h.values)) for s, h in recent._held.items()]  # noqa: SLF001
-        counters = job._counters.last, recent._counters.last  # noqa: SLF001
-        found.append((one._newest, one._has_news, state, kept, counters))  # noqa: SLF001
+        state = list(job.window().items()), list(job.usual().items()), job.left_out
+        kept = list(recent.window(0).items()), recent.left_out
+        found.append((one._newest, one._has_news, state, kept))  # noqa: SLF001
     return found
 
 
@@ -137,4 +136,4 @@ def test_tables_of_series_that_are_remembered_are_bounded() -> None:
             )
         )
     assert len(judge._listening._tables) == listening.MAX_TABLES  # noqa: SLF001
-    assert len(heard(judge)[0][2]) == listening.MAX_TABLES + 5
+    assert len(heard(judge)[0][2][0]) == listening.MAX_TABLES + 5

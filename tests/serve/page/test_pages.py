@@ -254,3 +254,15 @@ def test_who_is_not_known_yet_learns_nothing_of_the_service(site: Site) -> None:
     page = site.page("/login")
     assert "secret" not in page.text
     assert not [one for _, one in page.elements if "hx-get" in one]
+
+
+def test_a_page_follows_the_stream_from_where_it_was_drawn(site: Site) -> None:
+    assert site.page("/").named("body")[0]["data-news"] == "0"
+    fill(site.ledger, NOW, 2)
+    page = site.page("/advice")
+    assert page.named("body")[0]["data-news"] == str(site.ledger.last_news())
+    [live] = [one for one in page.named("div") if one.get("id") == "live"]
+    assert ("data-told" in live, live["hx-trigger"], live["data-every"]) == (True, "again", "2")
+    [jobs] = [one for one in site.page("/jobs").named("div") if one.get("id") == "live"]
+    assert "data-told" not in jobs
+    assert "data-news" not in site.page("/login").named("body")[0]

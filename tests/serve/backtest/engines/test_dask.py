@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,12 +16,24 @@ import pytest
 from msgspec import structs
 
 import engines
-from engines import RUNS, Dying, Signing, copied, judged, make_runs, replayed, signed, units
+from engines import (
+    HUNGRY_BYTES,
+    RUNS,
+    Dying,
+    Hungry,
+    Signing,
+    copied,
+    judged,
+    make_runs,
+    replayed,
+    signed,
+    units,
+)
 from relume.errors import InputError, UnreachableError
-from relume.serve.backtest.engines import dasked
+from relume.serve.backtest.engines import dasked, worker
 from relume.serve.backtest.engines.dasked import dask_at
 from relume.serve.backtest.engines.slurm import SlurmWorkers
-from relume.serve.backtest.engines.work import HERE, Work
+from relume.serve.backtest.engines.work import HERE, GivenUp, Work
 from relume.serve.backtest.results import RESULTS_FILE, Results
 from relume.serve.backtest.run import Recording
 
@@ -35,18 +48,18 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """Yield the address of a scheduler that moves no task once a worker has it."""
+def cluster(folder: Path, workers: int, *given: str, allowed_failures: int = 1) -> Iterator[str]:
+    """Yield the address of a scheduler that moves no task once a worker, with options, has it."""
     file = folder / "scheduler.json"
     environment = os.environ | {
         "PYTHONPATH": str(Path(engines.__file__).parent),  # for `Dying`
-        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures),
         "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
     }
     common = ("--host", LOOPBACK, "--scheduler-file", str(file), "--no-dashboard")
     programs = (
         ("dask_scheduler", "--port", "0", "--dashboard-address", f"{LOOPBACK}:0"),
-        *[("dask_worker", "--nthreads", "1", "--local-directory", str(folder))] * workers,
+        *[("dask_worker", "--nthreads", "1", "--local-directory", str(folder), *given)] * workers,
     )
     with ExitStack() as stack:
         for number, (name, *options) in enumerate(programs):
@@ -91,6 +104,19 @@ def test_two_workers_share_the_pieces(tmp_path: Path) -> None:
         played = list(engine.run(work, pieces))
     assert sorted(one.piece for one in played) == sorted(pieces)
     assert len(signed(tmp_path / "data")) == 2
+
+
+def test_a_worker_without_a_nanny_ends_when_it_holds_too_much_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    recording = Hungry(make_runs(tmp_path / "data"))
+    piece = (recording.plans()[0].name,)
+    work = Work(recording, judged(), recording.about(judged()))
+    options = ("--no-nanny", "--preload", worker.__name__, "--memory-limit", f"{HUNGRY_BYTES}B")
+    with cluster(tmp_path, 2, *options, allowed_failures=0) as address, dask_at(address) as engine:
+        engine.client.wait_for_workers(2, timeout=120)
+        [given_up] = engine.run(work, [piece])
+    assert isinstance(given_up, GivenUp)
+    assert re.search(r"it held \d+ MiB, of 768 MiB that it may", given_up.reason)
 
 
 def test_what_a_worker_refuses_is_said_here(scheduler: str, tmp_path: Path) -> None:
