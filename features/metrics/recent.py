@@ -71,7 +71,7 @@ class RecentMetrics:
     ) -> None:
         """Take samples in order, as `take` does one after the other; numbers are those of series.
 
-        `series` must not change afterwards: they are looked up once.
+        `series` are looked up once: they may become more afterwards, and must not change else.
         """
         table = self._tables.of(series, self._points.places, self.metrics)
         for one in chosen(table, numbers, times, values, self._take):

@@ -65,10 +65,13 @@ class Tables:
     def of(
         self, series: Sequence[Series], places: dict[Series, int], wanted: Collection[str]
     ) -> Table:
-        """Return the table of series, of which those of other metrics are `UNWANTED`."""
+        """Return the table of series, of which those of other metrics are `UNWANTED`.
+
+        Series may have become more since they were last looked up.
+        """
         known = self._known.get(id(series))
-        if known is None:
-            if len(self._known) >= MAX_TABLES:
+        if known is None or len(known.places) < len(series):
+            if known is None and len(self._known) >= MAX_TABLES:
                 del self._known[next(iter(self._known))]
             known = self._known[id(series)] = Table.of(series, places, wanted)
             # It holds the series: their id stays their own.

@@ -363,6 +363,7 @@ class Judge:
 
     def _retire(self, name: str) -> None:
         watch = self.watches.pop(name)
+        self._listening.forget(name)
         self._stays.move(name, ())
         self._of_run[watch.run].discard(name)
         if not self._of_run[watch.run]:

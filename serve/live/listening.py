@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     from relume.serve.live.watch import AttemptWatch
 
+    _Rows = NDArray[np.int32] | NDArray[np.int64]
+
 MAX_TABLES = 32
 """Tables and books of series that are remembered; what is read or pushed together shares one."""
 _NONE = -1
 _FIELDS = Series._fields
-_UNNAMED = Series("", None, None, None)
+_COLUMNS = ("nodes", "attempts", "told", "places", "listened", "of_stalls", "_is_known")
 Owner = Callable[[str], "AttemptWatch | None"]
 """Returns who listens to what is measured on a node; null for nobody."""
 
@@ -48,20 +50,29 @@ class _Names:
         return [None if number < 0 else names[number] for number in numbers]
 
 
-class _Known:
-    """Series by number, as far as anybody may listen to them.
+@dataclass(slots=True)
+class _Told:
+    """The series that one attempt hears of, numbered among themselves."""
 
-    `series` has the names of those that are heard. `nodes`, `attempts` are numbers into the names
-    of those, -1 for none; `listened`, `of_stalls` say whether the metric is one of those.
+    number: int
+    series: list[Series] = field(default_factory=list)
+
+
+class _Known:
+    """What is known of the series of a table, or a book, by their numbers there.
+
+    `nodes`, `attempts` are numbers into the names of those, -1 for none; `listened`, `of_stalls`
+    say whether the metric is one of those. `told` says to whom a series was told last, and `places`
+    which of the series of that one it is.
     """
 
     def __init__(self, whose: object) -> None:
         self.whose = whose  # held, so that its id stays its own
         self._words = {name: _Names() for name in (*_FIELDS, "attempt")}
+        self._attempts: dict[str, _Told] = {}
+        self._given = 0
         self._is_known = np.zeros(0, np.bool_)
-        self._is_named = np.zeros(0, np.bool_)
-        self.series: list[Series] = []
-        self.nodes, self.attempts = np.zeros((2, 0), np.int32)
+        self.nodes, self.attempts, self.told, self.places = np.zeros((4, 0), np.int32)
         self.listened, self.of_stalls = np.zeros((2, 0), np.bool_)
 
     @property
@@ -81,7 +92,9 @@ class _Known:
         rows = np.flatnonzero(~self._is_known[numbers])
         if not len(rows):
             return
-        new, some = numbers[rows], table.take(pa.array(rows)) if len(rows) < len(numbers) else table
+        new, some = numbers[rows], table
+        if len(rows) < len(numbers):
+            some = table.take(pa.array(rows))
         words = self._words
         metrics = words["metric"].numbers(some.column("metric"))
         self.nodes[new] = words["node"].numbers(some.column("node"))
@@ -90,27 +103,36 @@ class _Known:
         self.of_stalls[new] = _among(words["metric"].names, STALL_METRICS)[metrics]
         self._is_known[new] = True
 
-    def name(
-        self, numbers: NDArray[np.int32], table: pa.RecordBatch, rows: NDArray[np.int32]
-    ) -> None:
-        """Make the names of series that are heard, which stand in those rows of the table."""
-        missing = np.flatnonzero(~self._is_named[numbers])
-        if not len(missing):
-            return
-        _, first = np.unique(numbers[missing], return_index=True)
-        missing = missing[first]
-        some = table.take(pa.array(rows[missing]))
-        named = zip(*(self._words[name].texts(some.column(name)) for name in _FIELDS), strict=True)
-        for number, of in zip(numbers[missing].tolist(), named, strict=True):
-            self.series[number] = Series(*of)
-        self._is_named[numbers[missing]] = True
+    def tell(
+        self, attempt: str, numbers: NDArray[np.int32], table: pa.RecordBatch, rows: _Rows
+    ) -> tuple[list[Series], NDArray[np.int32]]:
+        """Return the series that an attempt hears of, and which of them some are.
+
+        Those stand in `rows` of the table.
+        """
+        told = self._attempts.get(attempt)
+        if told is None:
+            self._given += 1
+            told = self._attempts[attempt] = _Told(self._given)
+        new = np.flatnonzero(self.told[numbers] != told.number)
+        if len(new):
+            of, firsts = np.unique(numbers[new], return_index=True)
+            some = table.take(pa.array(rows[new[firsts]]))
+            texts = (self._words[name].texts(some.column(name)) for name in _FIELDS)
+            self.told[of] = told.number
+            self.places[of] = np.arange(len(told.series), len(told.series) + len(of))
+            told.series += map(Series, *texts)
+        return told.series, self.places[numbers]
+
+    def forget(self, attempt: str) -> None:
+        """Take that an attempt hears of nothing any more."""
+        self._attempts.pop(attempt, None)
 
     def _grow(self, size: int) -> None:
         more = size - len(self._is_known)
-        for name in ("nodes", "attempts", "listened", "of_stalls", "_is_known", "_is_named"):
+        for name in _COLUMNS:
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
-        self.series += [_UNNAMED] * more
 
 
 @dataclass(slots=True)
@@ -127,24 +149,23 @@ class Listening:
         known, numbers = self._known(batch)
         of = numbers[batch.row_series]
         rows = np.flatnonzero(known.listened[of] & (batch.event_time != NO_TIME))
-        nodes = known.nodes[of[rows]]
-        names = known.node_names
+        nodes, names = known.nodes[of[rows]], known.node_names
         owners: dict[str, tuple[AttemptWatch, list[int]]] = {}
         for number in _distinct(nodes, len(names)):
             watch = owner(names[number])
             if watch is not None and watch.run.cluster == batch.cluster:
                 owners.setdefault(watch.name, (watch, []))[1].append(number)
-        if not owners:
-            return
         whose = np.full(len(names) + 1, _NONE)  # the last one is that of no node
         for place, (_, numbered) in enumerate(owners.values()):
             whose[numbered] = place
-        listeners = whose[nodes]
-        order = np.argsort(listeners, kind="stable")
-        bounds = np.searchsorted(listeners[order], np.arange(len(owners) + 1))
-        for place, (watch, _) in enumerate(owners.values()):
-            own = rows[order[bounds[place] : bounds[place + 1]]]
-            yield watch, _heard(known, numbers, batch, own, watch.name)
+        shares = _shares(whose[nodes], len(owners))
+        for (watch, _), own in zip(owners.values(), shares, strict=True):
+            yield watch, _heard(known, numbers, batch, rows[own], watch.name)
+
+    def forget(self, attempt: str) -> None:
+        """Take that an attempt isn't watched any more."""
+        for known in self._tables.values():
+            known.forget(attempt)
 
     def _known(self, batch: SampleBatch) -> tuple[_Known, NDArray[np.int32]]:
         """Return what is known of the series of a batch, and the number of each row of theirs."""
@@ -162,11 +183,7 @@ class Listening:
 
 
 def _heard(
-    known: _Known,
-    numbers: NDArray[np.int32],
-    batch: SampleBatch,
-    rows: NDArray[np.int64],
-    name: str,
+    known: _Known, numbers: NDArray[np.int32], batch: SampleBatch, rows: _Rows, name: str
 ) -> Heard:
     """Return these samples, but for those that say that they are of another attempt."""
     attempts = known.attempt_names
@@ -174,9 +191,21 @@ def _heard(
         said = known.attempts[numbers[batch.row_series[rows]]]
         own = attempts.index(name) if name in attempts else _NONE
         rows = rows[(said == _NONE) | (said == own)]
-    of = numbers[batch.row_series[rows]]
-    known.name(of, batch.series, batch.row_series[rows])
-    return Heard(known.series, of, batch.event_time[rows], batch.value[rows], known.of_stalls[of])
+    in_table = batch.row_series[rows]
+    of = numbers[in_table]
+    series, places = known.tell(name, of, batch.series, in_table)
+    return Heard(series, places, batch.event_time[rows], batch.value[rows], known.of_stalls[of])
+
+
+def _shares(whose: NDArray[np.int64], owners: int) -> Iterator[slice | NDArray[np.int64]]:
+    """Yield the rows of each of so many owners; -1 stands for nobody."""
+    if owners == 1 and not whose.any():
+        yield slice(None)  # as nearly always in a backtest
+        return
+    order = np.argsort(whose, kind="stable")
+    bounds = np.searchsorted(whose[order], np.arange(owners + 1))
+    for place in range(owners):
+        yield order[bounds[place] : bounds[place + 1]]
 
 
 def _distinct(numbers: NDArray[np.int32], count: int) -> list[int]:
