@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from relume.errors import UnreachableError
+from relume.errors import UnreachableError, counted
 from relume.slurm.sacct import ENVIRONMENT
 from relume.slurm.scontrol import PING, is_up
 
@@ -104,6 +104,7 @@ class SlurmCommands:
                 expected="Slurm's clients on PATH",
                 hint="install them on this host",
             ) from error
+        most = counted(self._max_output_bytes, "byte")
         with process:
             try:
                 out, err = _collect(process, time.monotonic() + seconds, self._max_output_bytes)
@@ -111,7 +112,7 @@ class SlurmCommands:
                 raise UnreachableError(
                     f"command {shlex.join(argv)[:200]}",
                     found=str(error),
-                    expected=f"an answer within {seconds:g} s and {self._max_output_bytes} bytes",
+                    expected=f"an answer within {seconds:g} s and {most}",
                     hint="is slurmctld overloaded or away?",
                 ) from error
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.controller.facts import Facts, wish
+from relume.errors import counted
 from relume.identity import JobKey, read_comment
 from relume.settings import ControllerSettings
 from relume.slurm.job import SlurmJob, SlurmNode
@@ -59,7 +60,7 @@ def throttled(
         return None
     recent = sum(moment > now - HOUR for moment in tried.values())
     if recent >= settings.max_actions_per_hour:
-        return f"{recent} attempts within an hour (controller.max_actions_per_hour)"
+        return f"{counted(recent, 'attempt')} within an hour (controller.max_actions_per_hour)"
     return worn_out(key, facts, settings, now)
 
 
@@ -86,14 +87,14 @@ def refused_exclusion(
         return f"the run was never seen on {', '.join(strangers)}"
     ours = set(nodes) | facts.memory.excluded(key)
     if len(ours) > settings.max_excluded_nodes:
-        return f"{len(ours)} excluded nodes (controller.max_excluded_nodes)"
+        return f"{counted(len(ours), 'excluded node')} (controller.max_excluded_nodes)"
     required = sorted(set(nodes) & set(job.required_nodes))
     if required:
         return f"the job itself asks for {', '.join(required)}"
     excluded = set(nodes) | set(job.exclude_nodes)
     left = [one for one in _usable(facts.nodes, job.partition) if one not in excluded]
     if len(left) < max(1, job.num_nodes or 1):
-        return f"only {len(left)} nodes of {job.partition} would be left"
+        return f"only {counted(len(left), 'node')} of {job.partition} would be left"
     return None
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from relume.errors import RelumeError
+from relume.errors import RelumeError, counted
 from relume.identity import AttemptId
 from relume.ingest.loglines import LineParser
 from relume.models.diagnosis.unexplained import is_unexplained
@@ -159,7 +159,8 @@ def _holds(rule: Skeleton) -> bool:
 
 def _summary(members: Sequence[Scanned]) -> str:
     jobs = len({AttemptId.parse(one.entry.attempt).job_key for one in members})
-    return f"Seen at the end of {len(members)} failed attempts of {jobs} jobs."
+    attempts = counted(len(members), "failed attempt")
+    return f"Seen at the end of {attempts} of {counted(jobs, 'job')}."
 
 
 def _is_unknown(one: Scanned, catalogue: Catalogue) -> bool:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from relume.clock import MICROSECONDS_PER_SECOND, Clock, from_datetime
-from relume.errors import ConfigError
+from relume.errors import ConfigError, counted
 from relume.filesystems import require_local
 from relume.serve.api.tokens import require_private
 from relume.serve.doctor.finding import Finding, failing, ok, unknown, warning
@@ -100,7 +100,9 @@ def kernel_logs(patterns: tuple[str, ...], now: int) -> Iterator[Finding]:
             yield failing("kernel logs", f"{pattern}: no file that can be read", fix)
             continue
         age = now / MICROSECONDS_PER_SECOND - max(times)
-        words = f"{pattern}: {len(times)} nodes, the newest line {max(age, 0.0):.0f} s old"
+        words = (
+            f"{pattern}: {counted(len(times), 'node')}, the newest line {max(age, 0.0):.0f} s old"
+        )
         fix = "does the log server still get them?"
         yield warning("kernel logs", words, fix) if age > DAY else ok("kernel logs", words)
 
@@ -149,7 +151,7 @@ def certificate(file: Path, clock: Clock) -> Iterator[Finding]:
     if days <= LEAST_CERTIFICATE_DAYS or now < begin:
         yield failing("tls", f"{words}, and from {dates['notBefore']}", fix)
     elif days < FEW_CERTIFICATE_DAYS:
-        yield warning("tls", f"{words}: {days:.0f} days", fix)
+        yield warning("tls", f"{words}: {counted(round(days), 'day')}", fix)
     else:
         yield ok("tls", words)
 
@@ -162,7 +164,8 @@ def _openssl_time(text: str) -> int:
 def open_files() -> Iterator[Finding]:
     """Look how many files a process like this may open."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    words = "any number of files may be open" if most < 0 else f"{most} files may be open at once"
+    number = "any number of files" if most < 0 else counted(most, "file")
+    words = f"{number} may be open at once"
     if 0 <= most < MANY_FILES:
         fix = "raise it for the service: LimitNOFILE=65536 in its systemd unit"
         yield warning("files", words, fix)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relume.clock import MICROSECONDS_PER_SECOND
+from relume.errors import counted
 from relume.ingest.lake import LakeReader
 from relume.serve.doctor.finding import Finding, failing, ok, unknown, warning
 from relume.serve.ledger.address import Access
@@ -54,7 +55,7 @@ def lake(folder: Path, now: int) -> Iterator[Finding]:
         )
         return
     age = (now - newest.committed_at) / MICROSECONDS_PER_SECOND
-    words = f"{folder}: {newest.sequence} commits, the newest {age:.0f} s ago"
+    words = f"{folder}: {counted(newest.sequence, 'commit')}, the newest {age:.0f} s ago"
     if age < -1.0:
         yield warning("lake", words, "the clock was put back: let NTP keep it")
     elif age > STALE_SECONDS:

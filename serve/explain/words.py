@@ -64,7 +64,7 @@ def why_hang(one: Explained) -> Iterator[str]:
         )
         yield _patience(furthest.phase, limit)
     if seen.unread:
-        yield f"{UNREAD} ({seen.unread} times): what was silent then isn't judged"
+        yield f"{UNREAD} ({counted(seen.unread, 'time')}): what was silent then isn't judged"
     yield _relatives(seen.relatives)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, Row, func, insert, select
 
+from relume.errors import counted
 from relume.serve.ledger.happened import AuditRecord
 from relume.serve.ledger.tables import AUDIT
 
@@ -100,7 +101,9 @@ def verify(connection: Connection) -> Verified:
         # Rows that the pages passed over: their number is below 1.
         count = connection.execute(select(func.count()).select_from(AUDIT)).scalar_one()
         if count != found.rows:
-            return Verified(found.rows, found.last, f"{count - found.rows} rows before the first")
+            return Verified(
+                found.rows, found.last, f"{counted(count - found.rows, 'row')} before the first"
+            )
     return found
 
 

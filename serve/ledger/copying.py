@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, func, insert, inspect, select
 
-from relume.errors import InputError
+from relume.errors import InputError, counted
 from relume.serve.ledger import audit
 from relume.serve.ledger.store import Store
 from relume.serve.ledger.tables import METADATA, WRITERS
@@ -98,8 +98,8 @@ def _copy_table(write: Connection, read: Connection, table: Table, name: str) ->
     if (given.rows, given.digest()) != (taken.rows, taken.digest()):
         raise InputError(
             f"ledger {name}, table {table.name}",
-            found=f"{taken.rows} rows that aren't those which were written",
-            expected=f"the {given.rows} that were read",
+            found=f"{counted(taken.rows, 'row')}, not what was written",
+            expected=f"the {counted(given.rows, 'row')} read before",
             hint="nothing was copied; has the database triggers or settings that change what is "
             "written?",
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relume.advice import Advice, Disposition, Mode, Operation
+from relume.errors import counted
 from relume.identity import AttemptId
 from relume.models.hang.patience import ACTIONABLE_SETTING, BUDGET_SETTING
 from relume.models.hang.settings import budget_for
@@ -197,7 +198,7 @@ def _cost(
     lost = max(0, min(one.event_time for one in back) - alarm.raised.created_at)
     hours = nodes * lost / _HOUR
     gpus = None if gpus_per_node is None else hours * gpus_per_node
-    return Cost(hours, gpus, f"{nodes} nodes from the alarm to the first new step")
+    return Cost(hours, gpus, f"{counted(nodes, 'node')} from the alarm to the first new step")
 
 
 def _was_done(advice: Advice) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from relume.errors import InputError
+from relume.errors import InputError, counted
 from relume.printing import printable
 from relume.serve.backtest.results import AttemptResult, UnitResult
 from relume.serve.reports import goodput, score
@@ -147,7 +147,7 @@ def _failures(units: Iterable[UnitResult]) -> Iterator[Sheet]:
     shown = rows[:MAX_FAILURES]
     more = "; more of them are in results.jsonl" if len(rows) > MAX_FAILURES else ""
     columns = ("attempt", "ended", "advised", "cause", "rule", "proof")
-    yield Sheet("Failures", columns, shown, f"{len(shown)} failures{more}")
+    yield Sheet("Failures", columns, shown, f"{counted(len(shown), 'failure')}{more}")
 
 
 def _failure(one: AttemptResult) -> tuple[str, ...] | None:

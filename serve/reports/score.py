@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from relume.errors import counted
 from relume.serve.reports.titled import NOTHING, TitledTable
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def caption(document: Document) -> str:
     made = document["provenance"]
     kinds = ", ".join(f"{n} {kind}" for kind, n in counts["incidents_by_kind"].items())
     lacking = counts["nodes_unknown"]
-    unknown = f" without {lacking} attempts of unknown size" if lacking else ""
+    unknown = f" without {counted(lacking, 'attempt')} of unknown size" if lacking else ""
     parts = [
         f"{made['corpus']} ({made['corpus_hash']})" if made else "provenance not given",
         document["origin"] or "no attempts",

@@ -199,10 +199,10 @@ def counted(count: int, noun: str) -> str:
 
     Examples
     --------
-    >>> counted(1, "line"), counted(0, "line")
-    ('1 line', '0 lines')
+    >>> counted(1, "line"), counted(0, "line"), counted(12_000, "line")
+    ('1 line', '0 lines', '12,000 lines')
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def shown(value: object) -> str:

@@ -55,6 +55,7 @@ def test_a_file_is_copied_into_another_one_once(file: Path, tmp_path: Path) -> N
     missing = run("ledger", "copy", "--from", tmp_path / "none.db", "--to", target, "--yes")
     assert isinstance(missing.exception, InputError)
     assert "no such file" in str(missing.exception)
+    assert "name it with --from" in str(missing.exception)
 
 
 @pytest.mark.needs_server("mariadb")

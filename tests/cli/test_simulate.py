@@ -80,7 +80,7 @@ def test_a_fault_is_put_into_telemetry(tmp_path: Path) -> None:
     result = run("--inject", "hang", "--from", log, "--out", out, "--at", 0.5)
     assert result.exit_code == 0
     assert "hang in " in result.stderr
-    assert "1 labels of it" in result.stderr
+    assert "1 label of it" in result.stderr
     [entry] = read_dataset(out).attempts()
     assert [one.kind.value for one in entry.incidents or ()] == ["hang"]
 

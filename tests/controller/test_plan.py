@@ -200,9 +200,9 @@ def test_exclusions_are_read_back_before_the_release() -> None:
     ("changes", "refusal"),
     [
         ({"memory": remember(seen(), seen(1), HOLD_DEED, run_nodes={})}, "never seen on node2"),
-        ({"settings": {"max_excluded_nodes": 0}}, "1 excluded nodes"),
-        ({"nodes": make_nodes(2)}, "only 1 nodes of gpu would be left"),
-        ({"nodes": make_nodes(4, node3="DOWN", node4="IDLE+DRAIN")}, "only 1 nodes"),
+        ({"settings": {"max_excluded_nodes": 0}}, "1 excluded node"),
+        ({"nodes": make_nodes(2)}, "only 1 node of gpu would be left"),
+        ({"nodes": make_nodes(4, node3="DOWN", node4="IDLE+DRAIN")}, "only 1 node"),
     ],
 )
 @pytest.mark.parametrize("job", [make_held(), make_job(), make_job(state="FAILED")])

@@ -10,6 +10,7 @@ import typer
 from relume.cli import answer
 from relume.cli.options import ConfigOption, JsonOption, named
 from relume.cli.output import print_json, say
+from relume.errors import counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -171,6 +172,9 @@ def open_ledger(name: str | None, config: Path | None) -> Ledger:
     return Ledger.open(url, access_of(serve))
 
 
+_NAME_IT = "name it with --ledger, or the data folder as serve.folder in the configuration"
+
+
 def ledger_url(name: str) -> str:
     """Return the URL of a ledger that is named by one, or by its file."""
     from relume.serve.ledger import sqlite_url
@@ -178,8 +182,8 @@ def ledger_url(name: str) -> str:
     return name if "://" in name or name.startswith("sqlite:") else sqlite_url(Path(name))
 
 
-def require_ledger(url: str) -> None:
-    """Refuse a file that isn't there.
+def require_ledger(url: str, hint: str = _NAME_IT) -> None:
+    """Refuse a file that isn't there; `hint` says how to name another.
 
     Raises
     ------
@@ -195,7 +199,7 @@ def require_ledger(url: str) -> None:
             f"ledger {path}",
             found="no such file",
             expected="the ledger of a service",
-            hint="name it with --ledger, or the data folder as serve.folder in the configuration",
+            hint=hint,
         )
 
 
@@ -297,10 +301,11 @@ def _track_record(ledger: Ledger, one: Advice) -> TrackRecord:
 
 
 def _estimate(one: Advice, record: TrackRecord) -> str:
-    rule = f"rule {one.rule or 'none'} was right {record.right} times, wrong {record.wrong} times"
+    right, wrong = counted(record.right, "time"), counted(record.wrong, "time")
+    rule = f"rule {one.rule or 'none'} was right {right}, wrong {wrong}"
     if record.estimate is None:
         return f"too little is known to say; {rule}"
-    return f"{record.estimate:.2f} by {record.learned} earlier ones; {rule}"
+    return f"{record.estimate:.2f} by {counted(record.learned, 'earlier one')}; {rule}"
 
 
 def _incident(incident: IncidentRecord) -> str:

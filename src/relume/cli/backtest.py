@@ -26,7 +26,7 @@ from relume.cli.engines import (
 )
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import say, table_console, write_file
-from relume.errors import InputError
+from relume.errors import InputError, counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -186,13 +186,15 @@ def backtest(
     _print(document, as_json=as_json)
     if lost:
         shown = next((f"; {name}: {why[0]}" for name, why in lost.items() if why), "")
-        say(f"{len(lost)} attempts left no log, or not all of it could be used{shown}")
+        say(f"{counted(len(lost), 'attempt')} left no log, or not all of it could be used{shown}")
     if given_up:
         name, why = next(iter(given_up.items()))
-        say(f"{len(given_up)} runs could not be replayed, and are not scored; {name}: {why}")
+        what = counted(len(given_up), "run")
+        say(f"{what} could not be replayed, and not scored; {name}: {why}")
     if missing:
         shown = ", ".join(missing[:MAX_SHOWN])
-        say(f"{len(missing)} labelled attempts are not in the data, and not scored: {shown}")
+        what = counted(len(missing), "labelled attempt")
+        say(f"not in the data, and not scored: {what}: {shown}")
 
 
 def _require(tune: float | None, html: Path | None, ledger: Path | None, *, presets: bool) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from relume.cli.options import JsonOption, named_path
 from relume.cli.output import print_json, say
+from relume.errors import counted
 
 if TYPE_CHECKING:
     from relume.benchmarks.result import BenchResult, Measure
@@ -145,6 +146,7 @@ def dataset(
         )
     made = wanted.write(data, out)
     entries = list(made.attempts())
+    incidents = sum(len(entry.incidents or ()) for entry in entries)
     facts = {
         "name": made.header.name,
         "hash": made.digest(),
@@ -152,14 +154,15 @@ def dataset(
         "folder": str(out),
         "attempts": len(entries),
         "labelled": sum(entry.incidents is not None for entry in entries),
-        "incidents": sum(len(entry.incidents or ()) for entry in entries),
+        "incidents": incidents,
     }
     if as_json:
         print_json(facts)
         return
     typer.echo(
-        f"{facts['name']} ({facts['hash']}), {facts['origin']}: {facts['attempts']} attempts, "
-        f"{facts['labelled']} labelled, {facts['incidents']} incidents, in {out}"
+        f"{facts['name']} ({facts['hash']}), {facts['origin']}: "
+        f"{counted(len(entries), 'attempt')}, {facts['labelled']} labelled, "
+        f"{counted(incidents, 'incident')}, in {out}"
     )
 
 

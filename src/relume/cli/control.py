@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relume.cli.options import ConfigOption, named
+from relume.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +160,7 @@ def _run(config: Config, *, once: bool) -> None:
                 controller.run(stop_on_signals())
                 return
             done = controller.round()
-            typer.echo(f"{done.commands} commands given")
+            typer.echo(f"{counted(done.commands, 'command')} given")
             if done.trouble is not None:
                 raise done.trouble
 

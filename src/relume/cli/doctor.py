@@ -9,6 +9,7 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, named_path
 from relume.cli.output import print_json, say
+from relume.errors import counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def doctor(
             for line in _lines(one):
                 typer.echo(line)
     bad = [sum(one.status is status for one in found) for status in list(Status)[1:]]
-    say(f"{len(found)} lines: {bad[0]} warnings, {bad[1]} failing, {bad[2]} unknown")
+    lines, warnings = counted(len(found), "line"), counted(bad[0], "warning")
+    say(f"{lines}: {warnings}, {bad[1]} failing, {bad[2]} unknown")
     raise typer.Exit(code)
 
 

@@ -15,6 +15,7 @@ import typer
 
 from relume.cli.options import ConfigOption, JsonOption, RulesOption, named, named_path, one_form
 from relume.cli.output import print_json, say, say_all
+from relume.errors import counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -261,12 +262,13 @@ def prune(
     plan = plan_pruning(lake, SystemClock().now() - from_seconds(days * 86_400))
     for table, amount in plan.tables.items():
         typer.echo(
-            f"{table}: {amount.segments:,} segments, {amount.rows:,} rows, {amount.bytes:,} bytes"
+            f"{table}: {counted(amount.segments, 'segment')}, {counted(amount.rows, 'row')}, "
+            f"{counted(amount.bytes, 'byte')}"
         )
     if plan.is_held_back:
         say("more of it is old enough, but the service that uses the lake still needs it")
     if not plan.tables:
-        typer.echo(f"nothing is older than {days} days")
+        typer.echo(f"nothing is older than {counted(days, 'day')}")
     elif yes:
         with LakeWriter(lake) as writer:
             writer.prune(plan.through)
@@ -296,7 +298,7 @@ def compact(*, lake: LakeOption, as_json: JsonOption = False) -> None:
         print_json(asdict(done))
         return
     before, after = done.segments_before, done.segments_after
-    typer.echo(f"{counted(before, 'segment')} became {after}, {done.removed} old ones removed")
+    typer.echo(f"{counted(before, 'segment')} became {after}; removed: {done.removed}")
 
 
 def _days(age: str) -> int:
@@ -334,9 +336,9 @@ def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: 
     )
     if report.lines or report.events:
         typer.echo(
-            f"{report.lines:,} lines ({report.text_bytes / 1e6:,.1f} MB), {report.events:,} events "
-            f"in {seconds:.1f} s, {report.text_bytes / 1e6 / max(cpu_seconds, 1e-9):,.0f} MB "
-            "a CPU-second"
+            f"{counted(report.lines, 'line')} ({report.text_bytes / 1e6:,.1f} MB), "
+            f"{counted(report.events, 'event')} in {seconds:.1f} s, "
+            f"{report.text_bytes / 1e6 / max(cpu_seconds, 1e-9):,.0f} MB a CPU-second"
         )
     elif not report.refused:
         typer.echo("nothing new")

@@ -17,6 +17,7 @@ from relume.cli.advice import (
 )
 from relume.cli.options import ConfigOption, JsonOption, named
 from relume.cli.output import print_json, say
+from relume.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,7 @@ def verify(
     if as_json:
         print_json(msgspec.to_builtins(found))
     else:
-        typer.echo(f"{found.rows} rows hold, the last with hash {found.last}")
+        typer.echo(f"rows that hold: {found.rows:,}, the last with hash {found.last}")
     if found.broken is not None:
         say(f"the audit is broken: {found.broken}")
         raise typer.Exit(EXIT_FINDING)
@@ -119,7 +120,7 @@ def copy(
     from relume.serve.ledger.store import Store
 
     urls = ledger_url(source), ledger_url(target)
-    require_ledger(urls[0])
+    require_ledger(urls[0], "name it with --from")
     access = access_of(load_config(config).settings.serve)
     if not yes:
         _show(_planned(*urls, access), as_json=as_json, copied=False)
@@ -129,7 +130,7 @@ def copy(
     with closing(Store.open(urls[0], access)) as one, closing(Store.open(urls[1], access)) as other:
         done = copy_ledger(one, other)
     _show(done.rows, as_json=as_json, copied=True)
-    say(f"the audit holds: {done.audit_rows} rows, the last with hash {done.audit_last}")
+    say(f"the audit holds: {counted(done.audit_rows, 'row')}, the last with hash {done.audit_last}")
 
 
 def _planned(source: str, target: str, access: Access) -> Mapping[str, int]:

@@ -11,6 +11,7 @@ from relume.cli.options import ConfigOption, JsonOption, RulesOption, named_path
 from relume.cli.output import print_json, say
 from relume.cli.rightness import false_positives, scoreboard
 from relume.cli.scan import judging_progress
+from relume.errors import counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _save(found: UnknownFailures, folder: Path) -> None:
             kept += 1
             say(f"{error.filename} is there already, and stays as it is")
     written = sum(family.rule is not None for family in found.families) - kept
-    say(f"{written} new rules in {folder}; `relume rules test {folder}` checks them")
+    say(f"{counted(written, 'new rule')} in {folder}; `relume rules test {folder}` checks them")
 
 
 @app.command("goodput")

@@ -9,6 +9,7 @@ import typer
 from relume.cli.advice import LedgerOption, open_ledger
 from relume.cli.options import ConfigOption, JsonOption
 from relume.cli.output import print_json, say
+from relume.errors import counted
 from relume.printing import printable
 
 if TYPE_CHECKING:
@@ -96,18 +97,18 @@ def false_positives(
         for label, text in _lines(one):
             typer.echo(f"{label:>9}  {printable(text)}".rstrip())
         typer.echo()
-    say(f"{len(found)} false alarms in {since}")
+    say(f"{counted(len(found), 'false alarm')} in {since}")
 
 
 def _summary(board: Scoreboard) -> Iterator[str]:
     yield (
-        f"{board.attempts} attempts ran {board.job_days:.2f} job-days and {board.node_days:.2f} "
-        f"node-days in which an alarm would have been false; "
-        f"{_estimate(board.incidents_per_job_day)} alarms a job-day were right"
+        f"{counted(board.attempts, 'attempt')} ran {board.job_days:.2f} job-days and "
+        f"{board.node_days:.2f} node-days in which an alarm would have been false; "
+        f"alarms that were right, a job-day: {_estimate(board.incidents_per_job_day)}"
     )
     if board.total.unlabelled:
         yield (
-            f"of {board.total.unlabelled} alarms nobody knows whether they were right, "
+            f"nobody knows whether they were right: {counted(board.total.unlabelled, 'alarm')}, "
             f"{board.total.unlabelled_acted} of them acted on: see relume advice label"
         )
 

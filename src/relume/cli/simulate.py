@@ -9,6 +9,7 @@ import typer
 
 from relume.cli.options import JsonOption, named_path
 from relume.cli.output import print_json, say, table_console
+from relume.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,7 +203,7 @@ def simulate(
     else:
         _print(outcomes)
     if out is not None:
-        say(f"{len(write(outcomes, out))} files in {out}")
+        say(f"{counted(len(write(outcomes, out)), 'file')} in {out}")
 
 
 def _inject(injection: Injection, source: Path | None, out: Path | None) -> None:
@@ -219,7 +220,7 @@ def _inject(injection: Injection, source: Path | None, out: Path | None) -> None
     dataset = inject(source, out, injection)
     labels = [one for entry in dataset.attempts() for one in entry.incidents or ()]
     count = sum(one.label_source == LABEL_SOURCE for one in labels)
-    say(f"{injection.fault.name} in {out}, {count} labels of it; relume backtest {out}")
+    say(f"{injection.fault.name} in {out}, {counted(count, 'label')} of it; relume backtest {out}")
 
 
 def _write_telemetry(
@@ -235,8 +236,9 @@ def _write_telemetry(
     [operator] = operators_of(names, results)
     dataset = write_telemetry(live(rates, setting, operator), folder)
     labels = [entry.incidents or () for entry in dataset.attempts()]
+    incidents = sum(map(len, labels))
     say(
-        f"{len(labels)} attempts with {sum(map(len, labels))} incidents in {folder}; "
+        f"{counted(len(labels), 'attempt')} with {counted(incidents, 'incident')} in {folder}; "
         f"relume backtest {folder}"
     )
 

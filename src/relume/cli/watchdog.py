@@ -14,6 +14,7 @@ from relume.cli.control import (
     SlurmConfOption,
 )
 from relume.cli.options import ConfigOption
+from relume.errors import counted
 
 
 def watchdog(
@@ -48,7 +49,7 @@ def watchdog(
     with doors(settings) as surroundings:
         dog = Watchdog(surroundings, ControllerFolder(Path(settings.folder)), settings)
         if once:
-            typer.echo(f"{dog.round()} jobs let go")
+            typer.echo(f"{counted(dog.round(), 'job')} let go")
             if dog.trouble is not None:
                 raise dog.trouble
         else:
