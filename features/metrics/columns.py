@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from relume.features.metrics.counters import MAX_GAP_SECONDS, MICROSECONDS
+from relume.features.metrics.counters import MAX_GAP_SECONDS, MICROSECONDS, increase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,6 +78,10 @@ class LastPoints:
 
     def put(self, place: int, time: int, value: float) -> None:
         """Put a point where it belongs; the oldest one goes, a second one of a time is ignored."""
+        size = int(self._size[place])
+        if not size or time > self.newest[place]:  # as nearly always
+            self._put_last(place, size, time, value)
+            return
         points = self.of(place)
         at = len(points)
         while at and points[at - 1][0] >= time:
@@ -118,6 +122,16 @@ class LastPoints:
             self._size[places] -= 1
             self.newest[places[self._size[places] == 0]] = NEVER
 
+    def _put_last(self, place: int, size: int, time: int, value: float) -> None:
+        first = int(self._first[place])
+        column = (first + size) % self._kept
+        self._times[place, column], self._values[place, column] = time, value
+        self.newest[place] = time
+        if size < self._kept:
+            self._size[place] = size + 1
+        else:
+            self._first[place] = (first + 1) % self._kept
+
     def _write(self, place: int, points: Sequence[tuple[int, float]]) -> None:
         size = len(points)
         self._first[place], self._size[place] = 0, size
@@ -140,9 +154,14 @@ class LastCounts:
 
     def take_one(self, place: int, time: int, value: float) -> float | None:
         """Take a finite value; return its rate, null where there is none."""
-        one = np.array([place]), np.array([time]), np.array([value], np.float64)
-        rate = float(self.take(*one)[0])
-        return None if rate != rate else rate  # noqa: PLR0124 - NaN
+        self._reserve(place)
+        before, of = int(self._times[place]), float(self._values[place])
+        if time <= before:
+            return None
+        self._times[place], self._values[place] = time, value
+        if before == NEVER or time - before > MAX_GAP_SECONDS * MICROSECONDS:
+            return None
+        return increase(of, value) * MICROSECONDS / (time - before)
 
     def take(
         self, places: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]
