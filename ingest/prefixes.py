@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from relume.ingest import grammar
@@ -15,6 +16,10 @@ MAX_PREFIXES = 10
 """No software stacks more; a line that goes on looking like prefixes is content."""
 MAX_PREFIX_CHARACTERS = 600
 """No prefix ends later, so that a line of any length costs the same."""
+
+
+REMEMBERED = 64
+"""Lines whose prefixes are remembered: the same line is mostly read a few times, in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ def leading_clock(raw: bytes) -> str | None:
     return None if found is None else found[found.lastindex or 0].decode()
 
 
+@lru_cache(maxsize=REMEMBERED)
 def parse_prefix(text: str) -> Prefix:
     """Read the prefixes of one line. Never raises; the cost is bounded, however long the line is.
 

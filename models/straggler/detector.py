@@ -8,6 +8,7 @@ a question for afterwards (`relume.models.straggler.who`).
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
@@ -23,6 +24,8 @@ from relume.models.straggler.stream import RECENT, PaceStream
 from relume.models.straggler.windows import Windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from relume.models.straggler.settings import StragglerSettings
 
 LEADS: Final = 16
@@ -168,13 +171,25 @@ class StragglerDetector:
         regime = self._regimes.of(step)
         if regime is None:
             return []
-        followed = self._follow(regime)
-        found = self._taken(followed.stream, step)
-        followed.recent.append(step)
-        if followed.stream.level is Level.NONE and step.wait_seconds is not None:
-            seconds, steps = followed.waits
-            followed.waits = _Waits(seconds + step.wait_seconds, steps + 1)
-        return [slow for change in found if (slow := self._changed(followed, change)) is not None]
+        return self._taken(self._follow(regime), [step])
+
+    def take_all(self, steps: Iterable[tuple[Printer | str, StepTime]]) -> list[Slowdown]:
+        """Take the next steps of printers, as `take` does one after the other."""
+        found: list[Slowdown] = []
+        alike: list[StepTime] = []
+        last: str | None = None
+        for printer, step in steps:
+            if printer != self._leader and alike:  # it may lead from now on
+                found += self._taken_alike(last, alike)
+            if not self._is_led_by(printer, step.trust):
+                continue
+            regime = self._regimes.of(step)
+            if regime != last and alike:
+                found += self._taken_alike(last, alike)
+            if regime is not None:
+                alike.append(step)
+            last = regime
+        return found + self._taken_alike(last, alike)
 
     def save(self) -> bytes:
         """Return all that it knows, for `restore`."""
@@ -226,11 +241,38 @@ class StragglerDetector:
         self.slowdown = None
         return True
 
-    def _taken(self, stream: PaceStream, step: StepTime) -> list[Change]:
-        scale, before, alarms = stream.scale, stream.count, stream.alarms
-        found = stream.take([step.value], span_seconds=step.span_seconds)
-        if scale is not None and step.time is not None and stream.count > before:
-            self.windows.take(stream.name, step.time, scale, alarmed=stream.alarms > alarms)
+    def _taken_alike(self, regime: str | None, steps: list[StepTime]) -> list[Slowdown]:
+        """Take steps of one regime, and forget that they waited for it."""
+        if regime is None or not steps:
+            return []
+        followed, found = self._follow(regime), list[Slowdown]()
+        while steps and not followed.stream.is_guaranteed:  # each has a span of its own
+            found += self._taken(followed, [steps.pop(0)])
+        if steps:
+            found += self._taken(followed, steps)
+        steps.clear()
+        return found
+
+    def _taken(self, followed: _Followed, steps: Sequence[StepTime]) -> list[Slowdown]:
+        """Take steps of a stream: one, or several once the span of each doesn't matter."""
+        stream, found = followed.stream, list[Slowdown]()
+        scale, level = stream.scale, stream.level
+        values = [step.value for step in steps]
+        changes = stream.take(values, span_seconds=steps[0].span_seconds)
+        changed = {change.place: change for change in changes}
+        for place, step in enumerate(steps):
+            if scale is not None and step.time is not None and 0.0 < step.value < math.inf:
+                is_alarm = place in stream.alarmed
+                self.windows.take(stream.name, step.time, scale, alarmed=is_alarm)
+            followed.recent.append(step)
+            change = changed.get(place)
+            level = level if change is None else change.level
+            if level is Level.NONE and step.wait_seconds is not None:
+                seconds, count = followed.waits
+                followed.waits = _Waits(seconds + step.wait_seconds, count + 1)
+            slow = None if change is None else self._changed(followed, change)
+            if slow is not None:
+                found.append(slow)
         return found
 
     def _follow(self, regime: str) -> _Followed:

@@ -63,6 +63,8 @@ class PaceStream:
     ----------
     alarms
         Alarms of the guaranteed mode so far, those that only confirm a slowdown too.
+    alarmed
+        Which of the readings that were taken last made these.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class PaceStream:
         self.settings, self.attempt, self.name = settings, attempt, name
         self.level = Level.NONE
         self.alarms = 0
+        self.alarmed: list[int] = []
         self._held = array("d")
         self._span = 0.0
         self._guaranteed: EDetector | None = None
@@ -140,16 +143,21 @@ class PaceStream:
             From one reading to the next; null when nothing tells.
         """
         given = np.ascontiguousarray(values, np.float64)
+        self.alarmed = []
         if len(given) == 1:  # as where a job prints a step now and then
             is_time = 0.0 < given[0] < math.inf
             return self._take(given, span_seconds or UNKNOWN_SPAN_SECONDS) if is_time else []
         places = np.flatnonzero((given > 0.0) & (given < np.inf))
         changes: list[Change] = []
+        alarmed: list[int] = []
         begin = 0
         for part in np.split(given[places], self._turns(len(places))):
+            self.alarmed = []
             found = self._take(part, span_seconds or UNKNOWN_SPAN_SECONDS)
             changes += [replace(one, place=int(places[begin + one.place])) for one in found]
+            alarmed += [int(places[begin + place]) for place in self.alarmed]
             begin += len(part)
+        self.alarmed = alarmed
         return changes
 
     def _turns(self, count: int) -> list[int]:
@@ -193,7 +201,8 @@ class PaceStream:
             places = self._guaranteed.take(values[begin:]) + begin
             if len(places):
                 self.alarms += len(places)
-                alarms |= dict.fromkeys(places.tolist(), Level.ACTIONABLE)
+                self.alarmed = places.tolist()
+                alarms |= dict.fromkeys(self.alarmed, Level.ACTIONABLE)
         return alarms
 
     def _shifted(self, values: NDArray[np.float64]) -> Samples:

@@ -13,9 +13,11 @@ from relume.features.metrics.names import load_names
 from relume.ingest.metrics.raw import Naming
 from relume.serve.api.access import Access
 from relume.serve.api.answering import answer_routes
+from relume.serve.api.conditional import Conditional
 from relume.serve.api.control import control_routes
 from relume.serve.api.document import describe
 from relume.serve.api.feed import NewsFeed
+from relume.serve.api.fleet import fleet_routes
 from relume.serve.api.gate import Gate
 from relume.serve.api.happened import happened_routes
 from relume.serve.api.login import login_routes
@@ -28,6 +30,7 @@ from relume.serve.api.reading import advice_routes, attempt_routes, health_route
 from relume.serve.api.reports import report_routes
 from relume.serve.api.state import ServiceState
 from relume.serve.api.stream import stream_routes
+from relume.serve.api.waiting import ActiveAdvice
 from relume.serve.ledger import Ledger
 from relume.serve.reports.kept import KeptRecord
 
@@ -86,8 +89,9 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
     feed = NewsFeed(ledger)
     app.state.feed = feed  # whoever ends the server ends its streams
     app.include_router(stream_routes(feed))
-    app.include_router(advice_routes(ledger, clock))
+    app.include_router(advice_routes(ledger, ActiveAdvice(ledger, clock, feed)))
     app.include_router(happened_routes(ledger, clock))
+    app.include_router(fleet_routes(ledger, clock))
     app.state.kept, app.state.probe = KeptRecord(ledger), probe
     app.include_router(report_routes(ledger, clock, app.state.kept))
     app.include_router(answer_routes(ledger, clock))
@@ -96,6 +100,7 @@ def create_app(  # noqa: PLR0913 - the doors of the runner, each by its name
         app.include_router(push_routes(door, naming or load_names()))
     app.include_router(login_routes(access, clock))
     describe(app)
+    app.add_middleware(Conditional)
     app.add_middleware(Gate, access=access, clock=clock)
     pages(app)  # outside of the gate: they show the way to the login
     app.add_middleware(CountRequests, metrics=metrics)  # added last: sees refusals too

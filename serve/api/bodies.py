@@ -10,8 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from relume.advice import Advice, Disposition, Reconciliation
 from relume.serve.api.ports import AttemptView, PartStatus
 from relume.serve.api.tokens import Role
-from relume.serve.ledger import AuditRecord, IncidentRecord, LabelRecord, Milestone
+from relume.serve.ledger import (
+    AuditRecord,
+    IncidentRecord,
+    LabelRecord,
+    Lease,
+    Milestone,
+    MilestoneRecord,
+)
 from relume.serve.ledger.happened import MAX_WORDS
+from relume.serve.nodeview import NodeView
 
 MAX_TTL_SECONDS = 3600.0
 """A controller that died keeps others out for at most so long."""
@@ -90,32 +98,99 @@ class LabelReport(Body):
 
 @dataclass(frozen=True, slots=True)
 class IncidentList:
-    """Incidents, newest first; `before` asks for the next page, null after the last one."""
+    """Incidents, newest first; `next` is the cursor of the next page, null after the last one."""
 
     incidents: tuple[IncidentRecord, ...]
-    before: str | None
+    next: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditList:
-    """Who did what, in order; `after` asks for the next page, null after the last one."""
+    """Who did what, in order; `next` is the cursor of the next page, null after the last one."""
 
     audit: tuple[AuditRecord, ...]
-    after: int | None
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelList:
+    """What people said, newest first; `next` is the cursor of the next page, null at the end."""
+
+    labels: tuple[LabelRecord, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneList:
+    """Milestones, newest first; `next` is the cursor of the next page, null after the last one."""
+
+    milestones: tuple[MilestoneRecord, ...]
+    next: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceList:
-    """Advice, oldest first."""
+    """Active Advice, oldest first and all of it; else newest first, a page.
+
+    `next` is the cursor of the next page, null after the last one.
+    """
 
     advice: tuple[Advice, ...]
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptList:
-    """Attempts, oldest first."""
+    """Attempts, oldest first; `next` is the cursor of the next page, null after the last one."""
 
     attempts: tuple[AttemptView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """Nodes by cluster and name; `next` is the cursor of the next page, null after the last one.
+
+    `unread` are clusters of which another version wrote, so that nothing can be said.
+    """
+
+    nodes: tuple[NodeView, ...]
+    unread: tuple[str, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerView:
+    """The newest lease of a cluster, and whether it is alive.
+
+    `seen_at` is when its holder took or renewed it last, null for a lease of an older version.
+    """
+
+    cluster: str
+    holder: str
+    fencing_token: int
+    expires_at: int
+    seen_at: int | None
+    alive: bool
+
+    @classmethod
+    def of(cls, lease: Lease, now: int) -> ControllerView:
+        """Return how a lease is at `now`."""
+        return cls(
+            cluster=lease.cluster,
+            holder=lease.holder,
+            fencing_token=lease.fencing_token,
+            expires_at=lease.expires_at,
+            seen_at=lease.seen_at,
+            alive=lease.expires_at > now,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerList:
+    """Controllers by their clusters."""
+
+    controllers: tuple[ControllerView, ...]
 
 
 @dataclass(frozen=True, slots=True)

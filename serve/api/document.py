@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from relume.serve.api.access import Rule, rule_of
+from relume.serve.api.conditional import is_tagged
 from relume.serve.api.problems import documented
 from relume.serve.api.tokens import Role
 
@@ -56,8 +57,31 @@ def _add(document: dict[str, Any]) -> None:
         if path == _ANSWERED_ALIKE:
             said = operations["post"]["responses"]["200"]
             said["content"] = _pushed(_BODIES[path])["content"]
+        if is_tagged(path) and _JSON in _content(operations):
+            _describe_tag(operations["get"])
         for method in _METHODS & operations.keys():
             _describe(operations[method], rule_of(method.upper(), path))
+
+
+def _content(operations: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a GET is answered with; empty where there is none."""
+    fine = operations.get("get", {}).get("responses", {}).get("200", {})
+    content: Mapping[str, Any] = fine.get("content", {})
+    return content
+
+
+def _describe_tag(operation: dict[str, Any]) -> None:
+    words = "The answer is that of the `ETag` which If-None-Match names."
+    operation["responses"]["304"] = {"description": words}
+    operation["responses"]["200"]["headers"] = {"ETag": {"schema": {"type": "string"}}}
+    parameter = {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
+        "schema": {"type": "string", "maxLength": 1000},
+        "description": "Tags of answers that are there already.",
+    }
+    operation.setdefault("parameters", []).append(parameter)
 
 
 def _pushed(types: tuple[str, ...]) -> dict[str, Any]:
@@ -69,7 +93,7 @@ def _pushed(types: tuple[str, ...]) -> dict[str, Any]:
 def _describe(operation: dict[str, Any], rule: Rule) -> None:
     statuses = [*_ALWAYS, *(() if rule.role is None else _WITH_ROLE)]
     if "requestBody" in operation:
-        statuses += [400, 413]
+        statuses += [400, 408, 413]
     for status, response in documented(*statuses).items():
         operation["responses"].setdefault(str(status), response)
     if rule.role is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
@@ -25,6 +27,8 @@ CSRF_HEADER = "X-Relume-CSRF"
 MAX_TARGET_BYTES = 8192
 """Of path and query together."""
 MAX_HEADERS, MAX_HEADER_BYTES = 100, 32 * 1024
+BODY_SECONDS = 60.0
+"""How long a body may take that isn't pushed."""
 _ROLES = "relume.roles"
 
 
@@ -48,7 +52,7 @@ class Gate:
             or _too_long(headers, rule)
             or self._app
         )
-        await answer(scope, _limited(receive, rule.max_body_bytes), send)
+        await answer(scope, _limited(receive, rule), send)
 
     def _misnamed(self, headers: Headers) -> Response | None:
         host = headers.get("host", "")
@@ -154,16 +158,34 @@ def _too_large(limit: int) -> str:
     return f"the body is larger than {limit} bytes, the most that is taken"
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Count what comes in, for bodies that don't say their length (and those that lie)."""
-    total = 0
+def _limited(receive: Receive, rule: Rule) -> Receive:
+    """Count what comes in, for bodies that don't say their length (and those that lie).
+
+    One that doesn't come to its end in time is given up; what is pushed has a patience of its own,
+    since it holds a place meanwhile.
+    """
+    total, is_whole = 0, rule.role is Role.INGEST
+    end = time.monotonic() + BODY_SECONDS
 
     async def receive_counted() -> Message:
-        nonlocal total
-        message = await receive()
+        nonlocal total, is_whole
+        if is_whole:  # what comes then is that the client goes, which may take long
+            message = await receive()
+        else:
+            message = await _in_time(receive, end)
+            is_whole = not message.get("more_body", False)
         total += len(message.get("body", b""))
-        if total > limit:  # raised where the route reads its body
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(limit))
+        if total > rule.max_body_bytes:  # raised where the route reads its body
+            words = _too_large(rule.max_body_bytes)
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, words)
         return message
 
     return receive_counted
+
+
+async def _in_time(receive: Receive, end: float) -> Message:
+    try:
+        return await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
+    except TimeoutError as error:
+        words = f"the body didn't come within {BODY_SECONDS:g} s"
+        raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, words) from error

@@ -5,25 +5,35 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from relume.clock import Clock
-from relume.serve.api.bodies import AuditList, IncidentList, LabelReport
+from relume.serve.api.bodies import AuditList, IncidentList, LabelList, LabelReport
 from relume.serve.api.keys import IdempotencyKey, request_key
+from relume.serve.api.paging import MAX_NAME, OfAttempt, Within, written
 from relume.serve.api.problems import documented
-from relume.serve.api.reading import Cluster, as_json, given
-from relume.serve.ledger import (
-    MAX_PAGE,
-    IncidentRecord,
-    Ledger,
-    NotFoundError,
-    Standing,
-)
+from relume.serve.api.reading import as_json, given
+from relume.serve.ledger import IncidentRecord, Ledger, NotFoundError, Standing
 
-DEFAULT_PAGE = 100
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Records of a page.")]
-Open = Annotated[bool | None, Query(alias="open", description="Those that go on, or are over.")]
-Before = Annotated[str, Query(max_length=36, description="Field `before` of the page before.")]
-After = Annotated[int, Query(ge=0, lt=2**63, description="Field `after` of the page before.")]
+
+class IncidentsQuery(OfAttempt):
+    """Which incidents are listed."""
+
+    active: Annotated[bool | None, Field(alias="open")] = None
+    """Those that go on, or are over."""
+
+
+class AuditQuery(Within):
+    """Which rows of the audit are listed."""
+
+    after: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Rows behind this number; a cursor counts more."""
+    who: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """By whom, exactly so."""
+    what: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """What was done, exactly so."""
+    about: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """The `advice_id`, or the cluster of a lease."""
 
 
 def happened_routes(ledger: Ledger, clock: Clock) -> APIRouter:
@@ -31,16 +41,11 @@ def happened_routes(ledger: Ledger, clock: Clock) -> APIRouter:
     router = APIRouter(prefix="/v1")
 
     @router.get("/incidents", tags=["incidents"], responses=given(IncidentList) | documented(422))
-    def list_incidents(
-        is_open: Open = None,
-        cluster: Cluster = None,
-        before: Before = "",
-        limit: Limit = DEFAULT_PAGE,
-    ) -> Response:
+    def list_incidents(query: Annotated[IncidentsQuery, Query()]) -> Response:
         """Return incidents, newest first."""
-        found = ledger.incidents(is_open=is_open, cluster=cluster, before=before, limit=limit)
-        last = found[-1].incident_id if len(found) == limit else None
-        return as_json(IncidentList(tuple(found), last))
+        behind = query.behind("incidents", (int, str))
+        page = ledger.page_incidents(query.wanted(), behind, query.limit)
+        return as_json(IncidentList(page.records, written("incidents", page.end)))
 
     @router.get(
         "/incidents/{incident_id}",
@@ -78,11 +83,18 @@ def happened_routes(ledger: Ledger, clock: Clock) -> APIRouter:
         known = request_key(key, f"label {advice_id}", body, label.at)
         return as_json(ledger.put_label(label, known))
 
+    @router.get("/labels", tags=["labels"], responses=given(LabelList) | documented(422))
+    def list_labels(query: Annotated[OfAttempt, Query()]) -> Response:
+        """Return what people said of Advice, newest first; times are those of the Advice."""
+        behind = query.behind("labels", (int,))
+        page = ledger.page_labels(query.wanted(), behind, query.limit)
+        return as_json(LabelList(page.records, written("labels", page.end)))
+
     @router.get("/audit", tags=["audit"], responses=given(AuditList) | documented(422))
-    def list_audit(after: After = 0, limit: Limit = DEFAULT_PAGE) -> Response:
+    def list_audit(query: Annotated[AuditQuery, Query()]) -> Response:
         """Return who did what, in order; each row holds the hash of the one before."""
-        rows = ledger.audit(after, limit)
-        last = rows[-1].number if len(rows) == limit else None
-        return as_json(AuditList(tuple(rows), last))
+        behind = query.behind("audit", (int,)) or (query.after,)
+        page = ledger.page_audit(query.wanted(), behind, query.limit)
+        return as_json(AuditList(page.records, written("audit", page.end)))
 
     return router

@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from msgspec.json import encode
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from relume.advice import Advice
-from relume.clock import Clock
 from relume.errors import InputError
 from relume.serve.api.bodies import AdviceList, Alive, AttemptList, Ready
 from relume.serve.api.metrics import ApiMetrics
+from relume.serve.api.paging import MAX_NAME, OfAttempt, OfCluster, written
 from relume.serve.api.ports import AttemptsView, AttemptView, Readiness
 from relume.serve.api.probe import LEDGER, LedgerProbe
 from relume.serve.api.problems import documented
+from relume.serve.api.waiting import MAX_WAIT_SECONDS, ActiveAdvice, unless_gone
 from relume.serve.ledger import Ledger, NotFoundError
 from relume.verdict import Health
 
-Active = Annotated[bool | None, Query(description="Those that go on, or those that have ended.")]
-OnlyActive = Annotated[bool, Query(description="True: nothing else can be listed.")]
-Cluster = Annotated[str | None, Query(description="Of this cluster only.")]
+IfNoneMatch = Annotated[
+    str | None, Header(alias="If-None-Match", max_length=1000, include_in_schema=False)
+]
+
+
+class AttemptsQuery(OfCluster):
+    """Which attempts are listed; their time is that of the job's first submit."""
+
+    active: bool | None = None
+    """Those that go on, or those that have ended."""
+    job_id: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """Of this job id, whenever it was given."""
+    run: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """Of this run."""
+
+
+class AdviceQuery(OfAttempt):
+    """Which Advice is listed."""
+
+    active: bool = False
+    """True: what is to be carried out, all of it, of one cluster or of all."""
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = 0.0
+    """With `active`: wait so many seconds for another list than `If-None-Match` names."""
+
+    def require_all(self) -> None:
+        """Refuse what active Advice isn't chosen by: a part of it would be carried out.
+
+        Raises
+        ------
+        InputError
+            When it is.
+        """
+        others = self.model_fields_set - {"active", "cluster", "wait"}
+        if others:
+            raise InputError(
+                "active Advice",
+                found=f"{', '.join(sorted(others))} beside active=true",
+                expected="cluster and wait at most: all of it is listed",
+            )
 
 
 def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
@@ -29,10 +69,12 @@ def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
     router = APIRouter(prefix="/v1/attempts", tags=["attempts"])
 
     @router.get("", responses=given(AttemptList) | documented(422))
-    def list_attempts(active: Active = None) -> Response:
+    def list_attempts(query: Annotated[AttemptsQuery, Query()]) -> Response:
         """Return attempts, oldest first."""
-        records = ledger.attempts(active=active)
-        return as_json(AttemptList(tuple(view(record) for record in records)))
+        behind = query.behind("attempts", (int, str, int, str))
+        page = ledger.page_attempts(query.wanted(), behind, query.limit)
+        found = tuple(view(record) for record in page.records)
+        return as_json(AttemptList(found, written("attempts", page.end)))
 
     # A path: the text form of an attempt has a slash in it, which clients send as %2F.
     @router.get("/{attempt:path}", responses=given(AttemptView) | documented(404, 422))
@@ -50,16 +92,33 @@ def attempt_routes(ledger: Ledger, view: AttemptsView) -> APIRouter:
     return router
 
 
-def advice_routes(ledger: Ledger, clock: Clock) -> APIRouter:
+def advice_routes(ledger: Ledger, active: ActiveAdvice) -> APIRouter:
     """Return the routes under which Advice is read."""
     router = APIRouter(prefix="/v1/advice", tags=["advice"])
 
-    @router.get("", responses=given(AdviceList) | documented(422))
-    def list_advice(active: OnlyActive, cluster: Cluster = None) -> Response:
-        """Return what is to be carried out: per attempt the newest, PENDING and not expired."""
-        if not active:
-            raise InputError("advice", found="active=false", expected="active=true")
-        return as_json(AdviceList(tuple(ledger.active(clock.now(), cluster))))
+    @router.get("", responses=given(AdviceList) | documented(422, 429, 503))
+    async def list_advice(
+        request: Request, query: Annotated[AdviceQuery, Query()], known: IfNoneMatch = None
+    ) -> Response:
+        """Return Advice whatever became of it, newest first.
+
+        Active is what is to be carried out: per attempt the newest, PENDING and not expired.
+        """
+        if not query.active:
+            return await run_in_threadpool(history, query)
+        query.require_all()
+        if not query.wait:
+            return json_of((await run_in_threadpool(active.read, query.cluster)).body)
+        waiting = asyncio.create_task(active.changed(query.cluster, known, query.wait))
+        body = await unless_gone(request, waiting)
+        return Response(status_code=204) if body is None else json_of(body)
+
+    def history(query: AdviceQuery) -> Response:
+        if query.wait:
+            raise InputError("wait", found="no active=true", expected="it beside wait")
+        behind = query.behind("advice", (int, str))
+        page = ledger.page_advice(query.wanted(), behind, query.limit)
+        return as_json(AdviceList(page.records, written("advice", page.end)))
 
     @router.get("/{advice_id}", responses=given(Advice) | documented(404, 422))
     def get_advice(advice_id: str) -> Response:
@@ -102,7 +161,12 @@ def health_routes(probe: LedgerProbe, readiness: Readiness, metrics: ApiMetrics)
 
 def as_json(value: object, status: int = 200) -> Response:
     """Return an answer whose body is the plain JSON form of `value`."""
-    return Response(encode(value), status, media_type="application/json")
+    return json_of(encode(value), status)
+
+
+def json_of(body: bytes, status: int = 200) -> Response:
+    """Return an answer with this body, which is JSON."""
+    return Response(body, status, media_type="application/json")
 
 
 def given(model: Any) -> dict[int | str, dict[str, Any]]:  # noqa: ANN401 - any type

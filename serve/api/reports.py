@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from relume.clock import Clock
+from relume.clock import MICROSECONDS_PER_SECOND, Clock
 from relume.serve.api.problems import documented
 from relume.serve.api.reading import as_json, given
 from relume.serve.ledger import Ledger
@@ -24,6 +24,9 @@ GpusPerNode = Annotated[
 ]
 
 
+MINUTE = 60 * MICROSECONDS_PER_SECOND
+
+
 @dataclass(frozen=True, slots=True)
 class FalsePositiveList:
     """False alarms, newest first."""
@@ -37,8 +40,11 @@ def report_routes(ledger: Ledger, clock: Clock, kept: KeptRecord) -> APIRouter:
 
     @router.get("/scoreboard", responses=given(Scoreboard) | documented(422))
     def get_scoreboard(since: Since = "30d") -> Response:
-        """Return how right each rule was, with intervals, and how often it was wrong a job-day."""
-        now = clock.now()
+        """Return how right each rule was, with intervals, and how often it was wrong a job-day.
+
+        As of the last whole minute, so that who asks again gets the same answer.
+        """
+        now = clock.now() // MINUTE * MINUTE
         begin = max(0, now - parse_span(since))
         return as_json(kept.rightness(begin, now).board)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
@@ -14,7 +15,9 @@ from relume.errors import ConfigError
 MIN_TOKEN_LENGTH = 16
 """Characters; ``openssl rand -hex 32`` gives 64."""
 READABLE_BY_OTHERS = 0o004
-_HASHED = re.compile(r"sha256:([0-9a-f]{64})")
+_PREFIX = "sha256:"
+_HASHED = re.compile(_PREFIX + "([0-9a-f]{64})")
+_A_HASH = f"{_PREFIX} and 64 hexadecimal digits, in small letters"
 
 
 class Role(StrEnum):
@@ -87,7 +90,8 @@ def read_tokens(files: Mapping[Role, Path]) -> Tokens:
 def _read(file: Path) -> list[str]:
     try:
         require_private(file, "token file")
-        lines = file.read_text(encoding="ascii").splitlines()
+        text = file.read_bytes().removeprefix(BOM_UTF8)  # which some editors write
+        lines = text.decode("ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"token file {file}", found=str(error), expected="a readable file of ASCII tokens"
@@ -97,6 +101,8 @@ def _read(file: Path) -> list[str]:
     if not tokens:
         raise _bad_token(file, 1, "no token")
     for number, token in tokens:
+        if token.startswith(_PREFIX) and _HASHED.fullmatch(token) is None:
+            raise _bad_token(file, number, f"{_PREFIX} with something else behind it", _A_HASH)
         if len(token) < MIN_TOKEN_LENGTH or any(character.isspace() for character in token):
             raise _bad_token(file, number, f"{len(token)} characters")  # never the token itself
     return [token for _, token in tokens]
@@ -133,11 +139,14 @@ def hashed(token: str) -> str:
     return f"sha256:{_digest(token).hex()}"
 
 
-def _bad_token(file: Path, line: int, found: str) -> ConfigError:
+_A_TOKEN = f"a token of at least {MIN_TOKEN_LENGTH} characters, without white space"
+
+
+def _bad_token(file: Path, line: int, found: str, expected: str = _A_TOKEN) -> ConfigError:
     return ConfigError(
         f"{file}:{line}",
         found=found,
-        expected=f"a token of at least {MIN_TOKEN_LENGTH} characters, without white space",
+        expected=expected,
         hint="make one with: relume config token",
     )
 

@@ -103,6 +103,11 @@ class Aftermath:
             seen = watch.progress.new_steps
             case.alarms.append(_Alarm(advice, seen, is_labelled=is_labelled))
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is waited for: what becomes of an alarm."""
+        return any(case.alarms for case in self._cases.values())
+
     def missed(self) -> None:
         """Take that nobody looked for a while: a silence of that time shows nothing."""
         for case in self._cases.values():

@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import ssl
 from pathlib import Path
 
+from relume.clock import Clock
 from relume.errors import ConfigError
 from relume.serve.api import Access, Role, is_local, read_tokens, require_private
+from relume.serve.doctor.finding import Status
+from relume.serve.doctor.host import certificate
 from relume.settings import ServeSettings
 
 log = logging.getLogger(__name__)
@@ -49,6 +53,15 @@ def require_entrance(serve: ServeSettings) -> None:
         )
     if not serve.tls_cert_file:
         log.warning("no TLS on %s: tokens travel as they are; see --tls-cert", serve.listen)
+
+
+def note_certificate(serve: ServeSettings, clock: Clock) -> None:
+    """Warn of a certificate that is not valid (any more): the service starts, clients refuse it."""
+    if not serve.tls_cert_file:
+        return
+    for found in certificate(Path(serve.tls_cert_file), clock):
+        if found.status in {Status.FAILING, Status.WARNING}:
+            log.warning("%s: %s", found.words, found.fix)
 
 
 def access_of(serve: ServeSettings, folder: Path) -> Access:
@@ -99,6 +112,34 @@ def _require_key(serve: ServeSettings) -> None:
             raise ConfigError(f"serve.{name} {path}", found="no file that can be read")
     if serve.tls_key_file:
         require_private(Path(serve.tls_key_file), "serve.tls_key_file")
+        _require_pair(serve)
+
+
+def _require_pair(serve: ServeSettings) -> None:
+    """Load both as the server will: it would ask a terminal for a pass phrase, or die of a key."""
+
+    def refuse_to_ask() -> str:
+        raise _bad_pair(
+            serve, "a key with a pass phrase", "openssl pkey -in KEY -out NEW takes it off"
+        )
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(serve.tls_cert_file, serve.tls_key_file, refuse_to_ask)
+    except ssl.SSLError as error:
+        words = error.reason or str(error)
+        if words == "KEY_VALUES_MISMATCH":
+            raise _bad_pair(serve, "the key of another certificate") from error
+        raise _bad_pair(serve, words.replace("_", " ").lower()) from error
+
+
+def _bad_pair(serve: ServeSettings, found: str, hint: str | None = None) -> ConfigError:
+    return ConfigError(
+        f"serve.tls_cert_file {serve.tls_cert_file} and serve.tls_key_file {serve.tls_key_file}",
+        found=found,
+        expected="a certificate in PEM, the server's own first, and its key without a pass phrase",
+        hint=hint,
+    )
 
 
 def _is_loopback(address: str) -> bool:

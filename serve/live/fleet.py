@@ -175,6 +175,18 @@ class Fleet:
         self.is_changed |= (before is None) is not (self.incident is None)
         return changes
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether a tick does nothing here while all attempts work: no failure, nobody held."""
+        lemons = self._lemons
+        is_open = self._failures or self.held or self.incident is not None
+        return not (is_open or lemons.waiting or lemons.quarantine.held)
+
+    def pass_time(self, now: int) -> None:
+        """Take the clock when it `is_idle`, and no attempt was looked at."""
+        if now > self._since:
+            self._now = now
+
     def decided(self, watch: AttemptWatch, *, is_new: bool) -> None:
         """Take what was decided about an attempt: whether it is held, and whom it does without."""
         name = watch.name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import InputError
@@ -15,12 +16,16 @@ from relume.serve.live.book import AttemptBook
 from relume.serve.live.fitting import require_fit
 from relume.serve.live.naming import SCHEDULER
 from relume.slurm.job import ENDED_STATES, HELD_STATES, UNKNOWN_STATE, SlurmJob, SlurmSnapshot
+from relume.slurm.sacct import AttemptRow
 
 log = logging.getLogger(__name__)
 GONE_SECONDS = 30.0
 """How long a job may be missing in the snapshots before its attempt counts as over."""
 _NOT_STARTED = HELD_STATES | {"CONFIGURING"}
 Lookup = Callable[[str, str], AttemptRecord | None]
+Ends = Mapping[str, AttemptRow]
+"""Rows of accounting by attempt, each of one that is over."""
+NO_ENDS: Ends = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -74,6 +79,7 @@ class ClusterJobs:
     born_at: int
     _book: AttemptBook = field(init=False)
     _known: dict[str, _Known] = field(default_factory=dict)
+    _ends: Ends = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._book = AttemptBook(self.cluster)
@@ -84,8 +90,23 @@ class ClusterJobs:
         self._book.know(attempt)
         self._known[attempt.job_key.job_id] = _Known(record, now)
 
-    def take(self, snapshot: SlurmSnapshot) -> Taken:
-        """Compare a snapshot with what was known, and remember it."""
+    def left(self, snapshot: SlurmSnapshot) -> list[AttemptRecord]:
+        """Return attempts of which a snapshot doesn't tell how they ended, though they are over."""
+        shown = {job.job_id: job.restart_count for job in snapshot.jobs}
+        found = []
+        for job_id, known in self._known.items():
+            if known.record.ended or known.record.start_time is None:
+                continue
+            if shown.get(job_id) != AttemptId.parse(known.record.attempt).restart_count:
+                found.append(known.record)
+        return found
+
+    def take(self, snapshot: SlurmSnapshot, ends: Ends = NO_ENDS) -> Taken:
+        """Compare a snapshot with what was known, and remember it.
+
+        `ends` says of attempts that it leaves out how they ended, by accounting.
+        """
+        self._ends = ends
         taken = Taken()
         for job in snapshot.jobs:
             try:
@@ -144,7 +165,7 @@ class ClusterJobs:
             signal=job.signal if is_requeue else None,
             end_time=job.submit_time if is_requeue else None,
         )
-        self._end(ended, known, now, taken)
+        self._end(self._as_accounted(ended), known, now, taken)
 
     def _take_missing(self, snapshot: SlurmSnapshot, taken: Taken) -> None:
         shown = {job.job_id for job in snapshot.jobs}
@@ -152,14 +173,32 @@ class ClusterJobs:
             if job_id in shown:
                 continue
             missing = snapshot.taken_at - known.seen_at
-            if missing <= GONE_SECONDS * MICROSECONDS_PER_SECOND:
+            is_accounted = known.record.attempt in self._ends
+            if missing <= GONE_SECONDS * MICROSECONDS_PER_SECOND and not is_accounted:
                 continue
             del self._known[job_id]
             taken.gone.append(known.record.attempt)
             if not known.record.ended:
                 reason = "Slurm doesn't know the job any more"
                 gone = replace(known.record, ended=True, state=UNKNOWN_STATE, reason=reason)
-                self._end(gone, known, snapshot.taken_at, taken)
+                self._end(self._as_accounted(gone), known, snapshot.taken_at, taken)
+
+    def _as_accounted(self, record: AttemptRecord) -> AttemptRecord:
+        """Return the record of an attempt that is over with what accounting says of its end."""
+        row = self._ends.get(record.attempt)
+        if row is None:
+            return record
+        is_unknown = record.state == UNKNOWN_STATE
+        return replace(
+            record,
+            state=row.word,
+            reason=None if is_unknown else record.reason,
+            nodes=row.nodes or record.nodes,
+            start_time=row.start_time or record.start_time,
+            end_time=row.end_time,
+            exit_code=row.exit_code,
+            signal=row.signal,
+        )
 
     def _end(self, record: AttemptRecord, known: _Known, now: int, taken: Taken) -> None:
         taken.records.append(record)

@@ -6,6 +6,7 @@ this one class, which knows no clock but the ticks among them: so they write the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -104,6 +105,8 @@ class Judge:
     _listening: Listening = field(default_factory=Listening)
     _quiet: dict[str, int] = field(default_factory=dict)
     _now: int = 0
+    _still: tuple[float, int | None] = 0, None
+    """Until when ticks only pass the time, if nothing lands; and what `next_change` says."""
 
     def __post_init__(self) -> None:
         self._histories = Histories(self.recall)
@@ -149,6 +152,7 @@ class Judge:
         if isinstance(landing, Tick):
             self._look(landing.event_time)
             return self._tick(landing.event_time)
+        self._still = 0, None
         if isinstance(landing, LineBatch):
             self._look(landing.observed_at)
             self._lines(landing)
@@ -203,8 +207,21 @@ class Judge:
 
         Null when they never will. Ticks must still come every `BLIND_SECONDS`.
         """
+        until, change = self._still
+        if event_time < until:
+            return change
         times = (watch.next_change(event_time) for watch in self.watches.values())
-        return min((time for time in times if time is not None), default=None)
+        change = min((time for time in times if time is not None), default=None)
+        if self._is_idle():
+            self._still = math.inf if change is None else change, change
+        return change
+
+    def _is_idle(self) -> bool:
+        """Whether nothing but the silence of an attempt goes on that a tick could end."""
+        is_waited = self._aftermath.is_waiting or any(
+            one.is_silent for one in self.watches.values()
+        )
+        return not is_waited and all(fleet.is_idle for fleet in self._fleets.values())
 
     def _look(self, observed_at: int | None) -> None:
         """Notice a time in which nothing landed, not even a tick."""
@@ -215,9 +232,14 @@ class Judge:
             for watch in self.watches.values():
                 watch.excuse(observed_at)
             self._aftermath.missed()
+            self._still = 0, None
         self._now = max(self._now, observed_at)
 
     def _tick(self, now: int) -> list[Advice]:
+        if now < self._still[0]:
+            for fleet in self._fleets.values():
+                fleet.pass_time(now)
+            return []
         quiet = self._quiet
         noisy = [watch for name, watch in self.watches.items() if quiet.get(name, now) <= now]
         for watch in noisy:

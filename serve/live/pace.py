@@ -73,8 +73,10 @@ class Pace:
             for printer, step in steps:
                 if printer.rank is not None:
                     book.take(printer.rank, step)
-                timed = step if step.time is not None else replace(step, time=event_time)
-                detector.take(printer, timed)
+            detector.take_all(
+                (printer, step if step.time is not None else replace(step, time=event_time))
+                for printer, step in steps
+            )
         except Exception:  # a defect of ours must not cost the job its Advice
             log.exception("%s: its pace can't be judged", self._attempt)
             self._failed = True

@@ -14,7 +14,7 @@ from relume.serve.api.ports import AttemptView, PartStatus
 from relume.serve.intake.queue import IntakeQueue, Ticket
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.compacting import MIN_COMMITS, Compacting
-from relume.serve.live.jobs import Taken
+from relume.serve.live.jobs import NO_ENDS, Ends, Taken
 from relume.serve.live.session import STALE_SECONDS, TICK_SECONDS, Session
 from relume.serve.live.surroundings import Surroundings
 from relume.slurm.job import SlurmSnapshot
@@ -171,8 +171,15 @@ class Runner:
             due = None if self._session is None else self._session.seconds_to_due()
         return tick if due is None else due
 
-    def on_scheduler(self, snapshot: SlurmSnapshot) -> Mapping[str, str]:
+    def left(self, snapshot: SlurmSnapshot) -> list[AttemptRecord]:
+        """Return attempts that are over, and of which a snapshot doesn't tell how they ended."""
+        with self._lock:
+            return self._open().left(snapshot)
+
+    def on_scheduler(self, snapshot: SlurmSnapshot, ends: Ends = NO_ENDS) -> Mapping[str, str]:
         """Take a snapshot in; return the attempt of each job when all of it is durable.
+
+        `ends` is what accounting says of attempts that it leaves out.
 
         Raises
         ------
@@ -185,7 +192,7 @@ class Runner:
             try:
                 session = self._open()
                 refusal = session.refusal(snapshot.cluster)
-                taken = Taken() if refusal is not None else session.take(snapshot)
+                taken = Taken() if refusal is not None else session.take(snapshot, ends)
             except Exception as error:  # the controller sends the next one soon
                 self._fail(error)
                 raise UnreachableError("the snapshot", found=str(error)) from error

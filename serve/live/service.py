@@ -20,11 +20,12 @@ from relume.serve.configured import analyzer_of, names_of
 from relume.serve.descriptors import allow_many_files
 from relume.serve.intake.receivers import warm_up as warm_up_pushes
 from relume.serve.ledger import open_configured
-from relume.serve.live.entrance import access_of, require_entrance
+from relume.serve.live.entrance import access_of, note_certificate, require_entrance
 from relume.serve.live.kernel import NODE
 from relume.serve.live.metrics import RunnerMetrics
 from relume.serve.live.options import RunnerOptions
-from relume.serve.live.polling import Ask, SlurmPolling
+from relume.serve.live.polling import Account, Ask, SlurmPolling
+from relume.serve.live.protocol import HeadLimits
 from relume.serve.live.runner import Runner
 from relume.serve.live.server import Server
 from relume.serve.live.surroundings import Surroundings
@@ -42,10 +43,13 @@ COLLECT_AFTER = (50_000, 20, 50)
 Python's 700 would stop a busy service many times a second."""
 
 
-def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
+def run_service(
+    settings: Settings, ask_slurm: Ask | None = None, account: Account | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT.
 
     `ask_slurm` asks Slurm while no controller tells what runs; null leaves it to controllers.
+    `account` asks accounting how attempts ended that Slurm has forgotten; null doesn't.
 
     Raises
     ------
@@ -57,6 +61,7 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
     serve = settings.serve
     _require(serve)
     require_entrance(serve)
+    note_certificate(serve, SystemClock())
     folder = Path(serve.folder)
     _make(folder)
     access = access_of(serve, folder)
@@ -100,6 +105,7 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
                 access_log=False,
                 server_header=False,
                 ws="none",
+                http=HeadLimits,
                 backlog=BACKLOG,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 ssl_certfile=serve.tls_cert_file or None,
@@ -112,7 +118,7 @@ def run_service(settings: Settings, ask_slurm: Ask | None = None) -> None:
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
         alerts.start()
-        polling = None if ask_slurm is None else SlurmPolling(ask_slurm, runner, clock)
+        polling = None if ask_slurm is None else SlurmPolling(ask_slurm, runner, clock, account)
         if polling is not None:
             polling.start()
         for number in (signal.SIGTERM, signal.SIGINT):

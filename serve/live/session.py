@@ -24,7 +24,7 @@ from relume.serve.ledger import AttemptRecord
 from relume.serve.live.bookkeeping import Bookkeeper
 from relume.serve.live.clusternodes import ClusterNodes
 from relume.serve.live.follow import JobLogs, job_paths
-from relume.serve.live.jobs import ClusterJobs, Taken
+from relume.serve.live.jobs import NO_ENDS, ClusterJobs, Ends, Taken
 from relume.serve.live.judge import Judge
 from relume.serve.live.kernel import KernelLogs
 from relume.serve.live.naming import SCHEDULER
@@ -184,13 +184,20 @@ class Session:
         """Whether it is pushes that tell of attempts, and not snapshots."""
         return self._pushes.are_all
 
-    def take(self, snapshot: SlurmSnapshot) -> Taken:
-        """Take a snapshot of this session's cluster in; all that it says is durable then."""
+    def left(self, snapshot: SlurmSnapshot) -> list[AttemptRecord]:
+        """Return attempts that are over, and of which a snapshot doesn't tell how they ended."""
+        return self._jobs.left(snapshot) if self.cluster == snapshot.cluster else []
+
+    def take(self, snapshot: SlurmSnapshot, ends: Ends = NO_ENDS) -> Taken:
+        """Take a snapshot of this session's cluster in; all that it says is durable then.
+
+        `ends` is what accounting says of attempts that it leaves out.
+        """
         if not self.cluster:
             self._watch(snapshot.cluster)
         now = self.time()
         self._pushes.note_snapshot()
-        taken = self._jobs.take(snapshot)
+        taken = self._jobs.take(snapshot, ends)
         landings: list[Landing] = [*self._nodes.take(snapshot, now), *taken.events]
         if not self._scheduler_is_told:
             self._scheduler_is_told = True

@@ -364,7 +364,8 @@ class AttemptWatch:
         To be asked when it was looked at and decided about.
         """
         looked = self._looked
-        if looked is None or self._mind.is_sign(looked) or not self._mind.is_calm:
+        is_settled = looked is not None and not self._mind.is_sign(looked) and self._mind.is_calm
+        if not is_settled or self.is_silent:
             return event_time
         change = self.next_change(event_time)
         return FOREVER if change is None else change

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
-import msgspec
-
-from relume.advice import Operation, Scope
-from relume.models.fleet.nodes import NodeState
-from relume.models.lemons.online import Fault
 from relume.serve.ledger import Ledger
-from relume.serve.live.fleet import FleetState
+from relume.serve.nodeview import Fleets, NodeView, read_fleets
 
 PAGE = 200
-MAX_FAULTS = 20
-"""Faults of one node that are shown, the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """One node.
-
-    Attributes
-    ----------
-    state
-        What Slurm says of it; null when it never did.
-    held_since
-        Since when it is to be kept from jobs, UTC microseconds; null when it isn't.
-    advice_id
-        The Advice that says so; null for none that is active.
-    fault_count, faults
-        How many faults count against it; the newest ones.
-    """
-
-    node: str
-    cluster: str
-    state: NodeState | None
-    held_since: int | None
-    advice_id: str | None
-    fault_count: int
-    faults: list[Fault]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,64 +27,35 @@ class NodesPage:
     out: int
     held: int
     faulty: int
-    nodes: list[NodeRow]
+    nodes: list[NodeView]
     is_cut: bool
     unread: list[str]
 
 
 def nodes_page(ledger: Ledger, now: int) -> NodesPage:
     """Look at all clusters of the ledger."""
-    states, unread = {}, []
-    for cluster, document in ledger.fleets().items():
-        try:
-            states[cluster] = msgspec.json.decode(document, type=FleetState)
-        except msgspec.MsgspecError:
-            unread.append(cluster)
-    advised = _advised(ledger, now)
-    rows = [row for cluster, state in states.items() for row in _rows(cluster, state, advised)]
+    fleets = read_fleets(ledger, now)
+    rows = [row for cluster in fleets.states for row in _rows(fleets, cluster)]
     rows.sort(key=_by_weight)
-    fleets = states.values()
+    states = fleets.states.values()
     return NodesPage(
-        total=sum(len(one.nodes) for one in fleets),
-        out=sum(node.is_out for one in fleets for node in one.nodes.values()),
+        total=sum(len(one.nodes) for one in states),
+        out=sum(node.is_out for one in states for node in one.nodes.values()),
         held=sum(row.held_since is not None for row in rows),
         faulty=sum(row.fault_count > 0 for row in rows),
         nodes=rows[:PAGE],
         is_cut=len(rows) > PAGE,
-        unread=unread,
+        unread=fleets.unread,
     )
 
 
-def _rows(cluster: str, state: FleetState, advised: dict[str, str]) -> list[NodeRow]:
-    faults: defaultdict[str, list[Fault]] = defaultdict(list)
-    for fault in state.faults:
-        faults[fault.node].append(fault)
+def _rows(fleets: Fleets, cluster: str) -> list[NodeView]:
+    state = fleets.states[cluster]
     out = {name for name, node in state.nodes.items() if node.is_out}
-    names = out | set(state.out) | state.holds.keys() | faults.keys()
-    return [
-        NodeRow(
-            node=name,
-            cluster=cluster,
-            state=state.nodes.get(name),
-            held_since=state.holds[name].since if name in state.holds else None,
-            advice_id=advised.get(name),
-            fault_count=len(faults[name]),
-            faults=sorted(faults[name], key=lambda one: -one.at)[:MAX_FAULTS],
-        )
-        for name in names
-    ]
+    faulty = {fault.node for fault in state.faults}
+    return fleets.view(cluster, out | set(state.out) | state.holds.keys() | faulty)
 
 
-def _advised(ledger: Ledger, now: int) -> dict[str, str]:
-    """The active Advice about each node."""
-    return {
-        node: one.advice_id
-        for one in ledger.active(now)
-        if one.scope is Scope.NODE and one.operation is Operation.HOLD
-        for node in one.exclude_nodes
-    }
-
-
-def _by_weight(row: NodeRow) -> tuple[bool, bool, int, str]:
+def _by_weight(row: NodeView) -> tuple[bool, bool, int, str]:
     is_out = row.state is not None and row.state.is_out
     return row.held_since is None, not is_out, -row.fault_count, row.node

@@ -306,7 +306,9 @@ class ServeSettings(_Section):
 
     For clusters that only want to be watched: `squeue` and `scontrol` must be there, and run every
     ten seconds; `controller.slurm_conf` counts. As soon as `relume control` sends snapshots, and
-    until a minute after the last one, the service doesn't ask."""
+    until a minute after the last one, the service doesn't ask.
+    Accounting (`sacct`) says how attempts ended that Slurm forgot, or requeued, between two looks;
+    without it that stays unknown."""
 
     compact_seconds: float = Field(default=600.0, ge=0, le=86400)
     """How often small segments of the lake are merged into large ones.

@@ -183,7 +183,7 @@ def test_dataset_writes_one_and_says_what_is_in_it(tmp_path: Path) -> None:
     assert result.exit_code == 0
     digest = read_dataset(tmp_path / "out").digest()
     assert result.stdout == (
-        f"mlperf-training-v2.1 ({digest}), recorded: 1 attempts, 1 labelled, 0 incidents, "
+        f"mlperf-training-v2.1 ({digest}), recorded: 1 attempt, 1 labelled, 0 incidents, "
         f"in {tmp_path / 'out'}\n"
     )
     again = run("dataset", "mlperf", "--data", tmp_path, "--out", tmp_path / "more", "--json")

@@ -153,8 +153,8 @@ def test_slurm_is_asked_where_the_configuration_says_so(
 ) -> None:
     asked: list[object] = []
     place = "relume.serve.live.service.run_service"
-    monkeypatch.setattr(place, lambda _, ask: asked.append(ask))
+    monkeypatch.setattr(place, lambda _, *ask: asked.extend(ask))
     config = tmp_path / "relume.toml"
     config.write_text(f"[serve]\npoll_slurm = {str(polls).lower()}\n")
     assert CliRunner().invoke(app, ["serve", "--config", str(config)]).exit_code == 0
-    assert [one is not None for one in asked] == [polls]
+    assert [one is not None for one in asked] == [polls, polls]

@@ -10,10 +10,10 @@ import typer
 from relume.cli.options import ConfigOption, named_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from relume.serve.live.polling import Account, Ask
     from relume.settings import Settings
-    from relume.slurm.job import SlurmSnapshot
+
+ACCOUNTING_SECONDS = 10.0
 
 
 def serve(
@@ -116,14 +116,19 @@ def serve(
     loaded = load_config(config, flags=flags)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    run_service(loaded.settings, _asking(loaded.settings))
+    run_service(loaded.settings, *_asking(loaded.settings))
 
 
-def _asking(settings: Settings) -> Callable[[], SlurmSnapshot] | None:
-    """What asks Slurm, where the configuration wants the service to; null where it doesn't."""
+def _asking(settings: Settings) -> tuple[Ask | None, Account | None]:
+    """What asks Slurm and its accounting, where the configuration wants it; null where it doesn't.
+
+    Accounting that hangs mustn't keep Slurm from being asked, so less patience is had with it.
+    """
     from relume.controller.reader import SlurmReader
 
     if not settings.serve.poll_slurm:
-        return None
+        return None, None
     conf = settings.controller.slurm_conf
-    return SlurmReader(slurm_conf=Path(conf) if conf else None).snapshot
+    path = Path(conf) if conf else None
+    accounting = SlurmReader(slurm_conf=path, timeout_seconds=ACCOUNTING_SECONDS)
+    return SlurmReader(slurm_conf=path).snapshot, accounting.accounting_of

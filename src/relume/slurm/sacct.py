@@ -61,6 +61,11 @@ class AttemptRow(AccountingRow):
     comment: str | None
     admin_comment: str | None
 
+    @property
+    def word(self) -> str:
+        """The state without who did it: ``CANCELLED`` of ``CANCELLED by 0``."""
+        return self.state.partition(" ")[0]
+
 
 def command(job_id: str, separator: str) -> tuple[str, ...]:
     """Return the command that prints all attempts of a job, since the beginning.
@@ -68,7 +73,8 @@ def command(job_id: str, separator: str) -> tuple[str, ...]:
     Parameters
     ----------
     job_id
-        Other jobs whose id it also stands for (tasks of an array) are printed too.
+        Of one job, or of several with commas between. Other jobs whose id it also stands for (tasks
+        of an array) are printed too.
     separator
         A word that no field can hold, drawn for this call.
     """

@@ -129,7 +129,7 @@ def test_a_report_is_written_down_and_counted(service: Service) -> None:
     assert found is not None
     assert found.reconciliation == Reconciliation(Disposition.CONVERGED, None, 1)
     assert service.metric('relume_reconciliations_total{disposition="CONVERGED"}') == 1
-    assert service.open.get("/v1/advice?active=true").json() == {"advice": []}
+    assert service.open.get("/v1/advice?active=true").json()["advice"] == []
 
 
 def test_a_report_with_an_old_token_is_refused(service: Service) -> None:

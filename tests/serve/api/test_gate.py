@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from relume.serve.api import gate
 from relume.serve.api.access import MAX_BODY_BYTES
 from serving import TOKEN, Service
 
@@ -133,3 +134,36 @@ def test_what_is_refused_is_not_read_to_its_end(
     asyncio.run(answer())
     assert sent[0]["status"] == status
     assert len(read) == pieces_read
+
+
+@pytest.mark.parametrize("pieces", [0, 3])
+def test_a_body_without_an_end_is_given_up(
+    service: Service, monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.01)
+    sent: list[Message] = []
+    left = [{"type": "http.request", "body": b" ", "more_body": True} for _ in range(pieces)]
+
+    async def receive() -> Message:
+        if not left:
+            await asyncio.Event().wait()  # nothing more ever comes
+        return left.pop()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/session",
+        "raw_path": b"/v1/session",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"content-type", b"application/json")],
+    }
+
+    async def answer() -> None:
+        await service.open.app(scope, receive, send)
+
+    asyncio.run(answer())
+    assert sent[0]["status"] == 408

@@ -31,14 +31,14 @@ def test_incidents_are_listed_page_by_page(service: Service) -> None:
     advised(service, 5)
     seen, path = [], "/v1/incidents?open=true&cluster=lab&limit=2"
     page = get(service, path)
-    while page["before"] is not None:
+    while page["next"] is not None:
         seen += page["incidents"]
-        page = get(service, f"{path}&before={page['before']}")
+        page = get(service, f"{path}&cursor={page['next']}")
     seen += page["incidents"]
     assert [one["attempt"] for one in seen] == [f"lab/{n}@1767323045.0" for n in range(5)]
     assert get(service, f"/v1/incidents/{seen[0]['incident_id']}") == seen[0]
     assert len(seen[0]["advice"]) == 1
-    assert get(service, "/v1/incidents?open=false") == {"incidents": [], "before": None}
+    assert get(service, "/v1/incidents?open=false") == {"incidents": [], "next": None}
 
 
 def test_a_label_stands_and_is_audited(service: Service) -> None:
@@ -54,7 +54,8 @@ def test_a_label_stands_and_is_audited(service: Service) -> None:
     page = get(service, "/v1/audit?limit=1")
     [row] = page["audit"]
     assert (row["who"], row["what"], row["about"]) == ("on call", "label", FIRST)
-    assert get(service, f"/v1/audit?after={page['after']}") == {"audit": [], "after": None}
+    assert page["next"] is None
+    assert get(service, f"/v1/audit?after={row['number']}") == {"audit": [], "next": None}
 
 
 def test_labelling_needs_a_token(service: Service) -> None:
@@ -68,7 +69,7 @@ def test_labelling_needs_a_token(service: Service) -> None:
     [
         (LABELS, 404),
         ("/v1/incidents/x", 404),
-        ("/v1/incidents?before=x", 422),
+        ("/v1/incidents?cursor=x", 422),
         ("/v1/incidents?limit=0", 422),
         ("/v1/incidents?limit=1001", 422),
         ("/v1/audit?after=-1", 422),

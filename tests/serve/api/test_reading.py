@@ -42,7 +42,7 @@ def test_attempts_are_listed(service: Service) -> None:
     service.ledger.put_attempt(make_attempt(landed=landed, first_step=1, last_step=9))
     over = "lab/7@1767000000.3"
     service.ledger.put_attempt(make_attempt(attempt=over, ended=True))
-    assert get(service, "/v1/attempts?active=true") == {"attempts": [SHOWN]}
+    assert get(service, "/v1/attempts?active=true") == {"attempts": [SHOWN], "next": None}
     every = get(service, "/v1/attempts")["attempts"]
     assert [one["attempt"] for one in every] == [over, ATTEMPT]
     ended = get(service, "/v1/attempts?active=false")["attempts"]
@@ -68,8 +68,9 @@ def test_a_component_of_a_heterogeneous_job_is_found(service: Service) -> None:
         ("/v1/attempts/lab%2F1@1.0", 404),
         ("/v1/attempts/newest", 422),
         ("/v1/attempts?active=perhaps", 422),
-        ("/v1/advice", 422),
-        ("/v1/advice?active=false", 422),
+        ("/v1/advice?active=true&attempt=7-0", 422),
+        ("/v1/advice?active=true&limit=1", 422),
+        ("/v1/advice?attempt=x", 422),
         ("/v1/advice/00000000-0000-0000-0000-000000000000", 404),
         ("/v1/nothing", 404),
         ("/docs", 404),
@@ -96,7 +97,7 @@ def test_active_advice_is_read_back_as_it_was_written(service: Service) -> None:
 def test_advice_expires_by_the_clock_of_the_service(service: Service) -> None:
     service.ledger.put_advice(make_advice())
     service.clock.advance((EXPIRES - service.clock.now()) / 1e6)
-    assert get(service, "/v1/advice?active=true") == {"advice": []}
+    assert get(service, "/v1/advice?active=true") == {"advice": [], "next": None}
     assert get(service, f"/v1/advice/{make_advice().advice_id}")["generation"] == 1
 
 

@@ -37,6 +37,14 @@ def test_a_file_may_hold_what_stands_for_a_token(tmp_path: Path) -> None:
     assert tokens.roles(hashed(OLD)) == frozenset()
 
 
+@pytest.mark.parametrize("text", ["\ufeff{}\n", "{}\r\n# a comment\r\n", "\r\n{}", "{0}\n{0}\n"])
+def test_a_file_may_come_from_any_editor(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "tokens"
+    file.touch(mode=0o600)
+    file.write_bytes(text.format(OLD).encode())
+    assert read_tokens({Role.CONTROL: file}).roles(OLD) == CONTROL
+
+
 def test_without_tokens_nobody_has_a_role() -> None:
     assert Tokens({}).roles(OLD) == frozenset()
     assert read_tokens({}).roles("") == frozenset()
@@ -62,6 +70,8 @@ def test_a_file_that_everybody_can_read_is_refused(tmp_path: Path, mode: int) ->
         ("# nothing\n\n", ":1; found no token"),
         (f"{OLD}\n{OLD[:-1]}\n", ":2; found 15 characters"),
         (f"control {OLD}\n", ":1; found 24 characters"),
+        (f"{OLD}\nsha256:{'A' * 64}\n", ":2; found sha256: with something else"),
+        (f"sha256:{'a' * 63}\n", ":1; found sha256: with something else"),
     ],
 )
 def test_a_file_without_proper_tokens_is_refused(tmp_path: Path, text: str, place: str) -> None:

@@ -107,7 +107,7 @@ def test_a_target_that_holds_something_else_than_was_written_is_refused(
             "UPDATE cursors SET position = 'x' WHERE source = NEW.source; END"
         )
         connection.commit()
-    with pytest.raises(InputError, match=r"table cursors; found 4 rows that aren't those"):
+    with pytest.raises(InputError, match=r"table cursors; found 4 rows, not what was written"):
         copy(source, file)
     assert set(counts(file).values()) == {0}
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from certificates import certificate
+from relume.clock import ManualClock, SystemClock
 from relume.errors import ConfigError
 from relume.serve.api import Role
-from relume.serve.live.entrance import access_of, require_entrance
+from relume.serve.live.entrance import access_of, note_certificate, require_entrance
 from relume.settings import ServeSettings
 
 TOKEN = "of somebody who reads"  # noqa: S105 - of this test
@@ -38,7 +40,8 @@ def test_an_open_address_needs_tokens_of_those_who_read_too(
         caplog.clear()
         require_entrance(ServeSettings.model_validate(control | more))
         assert "tokens travel as they are" in caplog.text
-    files = {f"tls_{name}_file": private(tmp_path / name) for name in ("cert", "key")}
+    pair = zip(("cert", "key"), map(str, certificate(tmp_path)), strict=True)
+    files = {f"tls_{name}_file": file for name, file in pair}
     caplog.clear()
     require_entrance(ServeSettings.model_validate(control | {"read_token_file": "r"} | files))
     assert caplog.text == ""
@@ -51,6 +54,33 @@ def test_tls_needs_both_files_and_a_key_of_its_own(tmp_path: Path) -> None:
     assert missing in refusal(tls_cert_file=missing, tls_key_file=key)
     Path(key).chmod(0o604)
     assert "lets everybody read it" in refusal(tls_cert_file=certificate, tls_key_file=key)
+
+
+def test_a_pair_that_can_t_be_served_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    cert, key = map(str, certificate(tmp_path))
+    _, other = map(str, certificate(tmp_path, "other"))
+    _, locked = map(str, certificate(tmp_path, "locked", phrase="open sesame"))
+    text = private(tmp_path / "text")
+    assert "the key of another certificate" in refusal(tls_cert_file=cert, tls_key_file=other)
+    assert "a key with a pass phrase" in refusal(tls_cert_file=cert, tls_key_file=locked)
+    for pair in ((text, key), (cert, text), (key, cert)):
+        Path(pair[1]).chmod(0o600)
+        words = refusal(tls_cert_file=pair[0], tls_key_file=pair[1])
+        assert "expected a certificate in PEM" in words
+    require_entrance(ServeSettings(tls_cert_file=cert, tls_key_file=key))
+
+
+def test_a_certificate_that_has_expired_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cert, key = map(str, certificate(tmp_path))
+    serve = ServeSettings(tls_cert_file=cert, tls_key_file=key)
+    note_certificate(ServeSettings(), SystemClock())
+    note_certificate(serve, SystemClock())
+    assert caplog.text == ""
+    note_certificate(serve, ManualClock(SystemClock().now() + 101 * 86_400 * 1_000_000))
+    assert "is valid until" in caplog.text
+    assert "renew it" in caplog.text
 
 
 def test_tokens_that_nobody_named_are_made_once(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from relume.advice import Advice, Operation, comparable
 from relume.clock import MICROSECONDS_PER_SECOND as MICROSECONDS
 from relume.events import SchedulerEvent, SourceStatus, Tick
@@ -134,3 +137,42 @@ def test_a_job_that_ran_before_anybody_looked_was_not_silent() -> None:
     found = list(judge.take_all(silent))
     assert found  # from then on its silence is one
     assert min(one.created_at for one in found) >= at(late + 30)
+
+
+GAPS = st.lists(st.tuples(st.sampled_from([1, 7, 90, 400]), st.sampled_from("ssld")), max_size=4)
+
+
+@given(GAPS)
+@settings(max_examples=6, deadline=None)
+def test_ticks_that_only_pass_the_time_change_nothing(gaps: list[tuple[int, str]]) -> None:
+    """A judge that is asked until when nothing changes says what one says that isn't."""
+    asked, plain = Judge(ANALYZER), Judge(ANALYZER)
+    told: dict[int, list[Advice]] = {id(asked): [], id(plain): []}
+    for landing in paced(gaps):
+        for judge in (asked, plain):
+            told[id(judge)] += judge.take(landing)
+        if isinstance(landing, Tick):
+            now = landing.event_time
+            changes = [watch.next_change(now) for watch in plain.watches.values()]
+            known = [time for time in changes if time is not None]
+            assert asked.next_change(now) == min(known, default=None)
+            assert asked.fleets["lab"].state.now == plain.fleets["lab"].state.now
+    assert [comparable(one) for one in told[id(asked)]] == [
+        comparable(one) for one in told[id(plain)]
+    ]
+
+
+def paced(gaps: list[tuple[int, str]]) -> list[Landing]:
+    """Steps, and after each gap another one, a line without, or an error; ticks all the time."""
+    second, landings = 0, [job(0, 0, "RUNNING"), *lines(0, 0, step(0))]
+    for seconds, kind in [(2, "s")] * 12 + gaps + [(400, "d")]:
+        ticks = range(second, second + seconds, 9)
+        landings += [Tick(event_time=at(one), cluster="lab") for one in ticks]
+        second += seconds
+        said = {"s": step(second), "l": "still here", "d": "srun: error: Node failure on gpu-a02"}
+        landings += lines(0, second, said[kind])
+    return [*landings, *(Tick(event_time=at(second + one), cluster="lab") for one in range(20))]
+
+
+def step(number: int) -> str:
+    return f"iter {number}: loss 3.9, time 1000.00ms"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
+from controlling import SECOND
 from living import Live
 from relume.errors import UnreachableError
 from relume.serve.live import polling
 from relume.serve.live.polling import SlurmPolling
 from relume.serve.live.runner import Runner
-from relume.slurm.job import SlurmSnapshot
+from relume.slurm.job import SlurmJob, SlurmSnapshot
+from relume.slurm.sacct import AttemptRow
 from relume.verdict import Health
 
 
@@ -81,3 +83,103 @@ def test_it_looks_until_it_is_stopped(
     asked[0].start()
     asked[0].join()
     assert live.record(0).state == "RUNNING"
+
+
+class Looks:
+    """A polling service: `shown` is what Slurm shows, `rows` what accounting has."""
+
+    def __init__(self, live: Live, runner: Runner) -> None:
+        self.live = live
+        self.shown: tuple[SlurmJob, ...] = (live.job(),)
+        self.rows: list[AttemptRow] = []
+        self.asked: list[list[str]] = []
+        self.error: UnreachableError | None = None
+        ask = SlurmPolling(lambda: live.snapshot(*self.shown), runner, live.clock, self.account)
+        self.look = ask.look
+
+    def account(self, job_ids: Collection[str]) -> list[AttemptRow]:
+        self.asked.append(list(job_ids))
+        if self.error is not None:
+            raise self.error
+        return self.rows
+
+    def row(self, state: str, submit: int | None, **changes: object) -> AttemptRow:
+        fields = {
+            "job_id": "7",
+            "raw_job_id": 7,
+            "state": state,
+            "submit_time": submit,
+            "start_time": submit,
+            "end_time": self.live.clock.now(),
+            "exit_code": 3,
+            "signal": None,
+            "nodes": ("node1", "node2"),
+            "comment": None,
+            "admin_comment": None,
+        }
+        return AttemptRow(**(fields | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def looks(runner: Runner, live: Live) -> Looks:
+    looks = Looks(live, runner)
+    assert looks.look()
+    live.clock.advance(10)
+    return looks
+
+
+def test_accounting_tells_how_an_attempt_ended_that_slurm_forgot(looks: Looks, live: Live) -> None:
+    submitted = live.record(0).submit_time
+    looks.shown = ()
+    ended = live.clock.now() - 4 * SECOND
+    looks.rows = [looks.row("CANCELLED by 0", submitted, end_time=ended, exit_code=0, signal=15)]
+    assert looks.look()
+    found = live.record(0)
+    assert (found.ended, found.state, found.reason) == (True, "CANCELLED", None)
+    assert (found.end_time, found.exit_code, found.signal) == (ended, 0, 15)
+    assert looks.look()
+    assert looks.asked == [["7"]]
+
+
+def test_accounting_tells_how_an_attempt_ended_that_was_requeued(looks: Looks, live: Live) -> None:
+    submitted = live.record(0).submit_time
+    looks.shown = (live.runs(1, nodes=("node3",)),)
+    looks.rows = [
+        looks.row("NODE_FAIL", submitted, exit_code=0, signal=None),
+        looks.row("RUNNING", looks.shown[0].submit_time, end_time=None, exit_code=None),
+    ]
+    assert looks.look()
+    first, second = live.record(0), live.record(1)
+    assert (first.state, first.exit_code, first.nodes) == ("NODE_FAIL", 0, ("node1", "node2"))
+    assert (second.state, second.nodes) == ("RUNNING", ("node3",))
+
+
+def test_what_accounting_doesnt_know_yet_is_waited_for(looks: Looks, live: Live) -> None:
+    submitted = live.record(0).submit_time
+    looks.shown = ()
+    looks.rows = [looks.row("RUNNING", submitted, end_time=None), looks.row("FAILED", 1)]
+    assert looks.look()
+    assert not live.record(0).ended
+    live.clock.advance(10)
+    looks.rows = [looks.row("FAILED", submitted)]
+    assert looks.look()
+    assert (live.record(0).state, live.record(0).exit_code) == ("FAILED", 3)
+
+
+def test_without_accounting_it_says_so_once_and_goes_on(
+    looks: Looks, live: Live, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks.error = UnreachableError("command sacct", found="Slurm accounting storage is disabled")
+    looks.shown = ()
+    for _ in range(8):
+        assert looks.look()
+        live.clock.advance(10)
+    assert len(looks.asked) == 1
+    assert caplog.text.count("accounting can't be asked how attempts ended: command sacct") == 1
+    assert (live.record(0).ended, live.record(0).state) == (True, "UNKNOWN")
+    looks.shown = (live.runs(1),)
+    assert looks.look()
+    looks.shown = (live.runs(2),)
+    looks.look()
+    assert len(looks.asked) == 2
+    assert caplog.text.count("accounting can't be asked") == 1

@@ -101,7 +101,7 @@ def test_a_hostile_name_of_a_rule_is_shown_as_text() -> None:
 
 def test_attempts_of_unknown_size_are_in_no_node_days() -> None:
     report = score([make_attempt((), nodes=None), make_attempt()])
-    assert "0.463 node-days without 1 attempts of unknown size" in caption(to_document(report))
+    assert "0.463 node-days without 1 attempt of unknown size" in caption(to_document(report))
 
 
 def test_one_core_is_one() -> None:
