@@ -98,12 +98,15 @@ class Block:
         ends = np.flatnonzero(np.frombuffer(self._marked, np.uint8) == _LF)
         return self.first_line + np.searchsorted(ends, offsets)
 
-    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
-        """0-based physical lines of lines of `data` that follow each other, by where they start."""
-        if self._marked is not self.data:  # some lines of it are parts of physical ones
-            return [self.line_at(start) for start in starts]
-        first = self.line_at(starts[0]) if starts else 0
-        return range(first, first + len(starts))
+    def numbers(self, begin: int, end: int) -> Sequence[int]:
+        """0-based physical lines of the lines in ``data[begin:end]``; the first begins there."""
+        first = self.line_at(begin)
+        if self._marked is self.data:
+            return range(first, first + 1 + count_lines(self.data, begin, end - 1))
+        starts = [begin]  # some lines of it are parts of physical ones
+        while (start := self.data.find(b"\n", starts[-1], end - 1) + 1) > 0:
+            starts.append(start)
+        return [self.line_at(start) for start in starts]
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
@@ -163,9 +166,9 @@ class BlockPiece(Block):
         """0-based physical lines that hold bytes `offsets` of `data`."""
         return self._whole.lines_at(self._before + offsets)
 
-    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
-        """0-based physical lines of lines of `data` that follow each other, by where they start."""
-        return self._whole.lines_from([self._before + start for start in starts])
+    def numbers(self, begin: int, end: int) -> Sequence[int]:
+        """0-based physical lines of the lines in ``data[begin:end]``; the first begins there."""
+        return self._whole.numbers(self._before + begin, self._before + end)
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
@@ -322,6 +325,20 @@ def _has_crlf(text: bytes) -> bool:
     codes = np.frombuffer(text, np.uint8)
     behind = np.flatnonzero(codes[:-1] == _CR) + 1
     return bool(np.any(codes[behind] == _LF))
+
+
+def has_longer(data: bytes, begin: int, end: int, size: int) -> bool:
+    r"""Whether a line of ``data[begin:end]`` is longer than `size`; long lines make it quick.
+
+    >>> has_longer(b"one\nseven\n", 0, 10, 4), has_longer(b"one\nseven\n", 0, 10, 5)
+    (True, False)
+    """
+    while end - begin > size:
+        last = data.rfind(b"\n", begin, begin + size + 1)
+        if last < 0:
+            return True
+        begin = last + 1
+    return False
 
 
 def count_lines(data: bytes, start: int, end: int) -> int:

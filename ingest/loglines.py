@@ -84,6 +84,10 @@ class LineParser:
         time = self._time(prefix, text, remember=True)
         return None if time is None else (prefix.clock or "", time)
 
+    def time_of(self, clock: str) -> int | None:
+        """Return the time of a clock by its text, out of order, null for none."""
+        return self._clock.read(clock, remember=False)
+
     def look(self, text: str, line: int, offset: int) -> LogLine:
         """Parse a line out of order: later lines are read as if this one had not been."""
         return self._event(text, line, offset, remember=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,6 +75,23 @@ _AFTER_CLOCK = _LATER | _dispatch(
 )
 _AFTER_STAMP = _AFTER_CLOCK | {digit: _FIRST[digit] for digit in string.digits}
 """A log collector's stamp comes even before a launcher's label."""
+
+
+_DATED = rb"(?:19[7-9]|2\d\d)\d[-/]\d\d[-/]\d\d[T _-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_LEADING = re.compile(rb"\[(" + _DATED + rb")\]|(" + _DATED + rb")(?= [^UG])")
+"""What most loggers begin with; nothing that follows can be a part of such a clock."""
+
+
+def leading_clock(raw: bytes) -> str | None:
+    """Return the clock of a line that begins with a whole one: what `parse_prefix` finds in it.
+
+    A twentieth of its cost. Null where the line must be read by that, most often for no clock.
+
+    >>> leading_clock(b"[2026-01-02 03:04:05,678] step 7")
+    '2026-01-02 03:04:05,678'
+    """
+    found = _LEADING.match(raw)
+    return None if found is None else found[found.lastindex or 0].decode()
 
 
 @lru_cache(maxsize=REMEMBERED)

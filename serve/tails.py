@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, takewhile
+from itertools import chain
 
 from relume.features.progress.regular import last_work
-from relume.ingest.blocks import Block
+from relume.ingest.blocks import Block, has_longer
 from relume.ingest.loglines import LineParser
+from relume.ingest.prefixes import leading_clock
 from relume.models.diagnosis.episode import LogEnd
+from relume.serve.linerun import LineRun, run_of
 from relume.verdict import JOB_STREAMS
 
 TAIL_BYTES = 32 * 1024
@@ -35,23 +37,56 @@ _CLOCK_BYTES = 600
 
 @dataclass(slots=True)
 class _Tail:
-    """The last lines of one log as (line, bytes)."""
+    """The last lines of one log; what is kept beyond them is left out when they are asked for."""
 
     parser: LineParser
-    lines: deque[tuple[int, bytes]] = field(default_factory=deque)
-    size: int = 0
+    _runs: deque[LineRun] = field(default_factory=deque)
+    _count: int = 0
+    _size: int = 0
+    _read: tuple[str, int | None] = ("", None)
     _times: dict[bytes, int | None] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
         """Take the lines at the end of the next block."""
-        starts, texts = _last_lines(block.data)
-        self.lines.extend(zip(block.lines_from(starts), texts, strict=True))
-        self.size += sum(map(len, texts))
-        while len(self.lines) > TAIL_LINES or (self.size > TAIL_BYTES and len(self.lines) > 1):
-            self.size -= len(self.lines.popleft()[1])
+        for run in _last_runs(block):
+            self._runs.append(run)
+            self._count += run.count
+            self._size += run.size
+        oldest = self._runs[0]
+        while self._count - oldest.count >= TAIL_LINES or self._size - oldest.size > TAIL_BYTES:
+            del self._runs[0]
+            self._count -= oldest.count
+            self._size -= oldest.size
+            oldest = self._runs[0]
+
+    def after(self, line: int = -1) -> tuple[list[int], list[bytes]]:
+        """Return the last lines, as far as they come after `line`: numbers, and what they say."""
+        found: list[tuple[Sequence[int], list[bytes]]] = []
+        count = size = 0
+        for run in reversed(self._runs):
+            first = run.first_after(line)
+            if first < run.count:
+                found.append((run.numbers[first:], run.texts()[first:]))
+            count, size = count + run.count, size + run.size
+            if first or count >= TAIL_LINES or size > TAIL_BYTES:
+                break
+        found.reverse()
+        numbers = list(chain.from_iterable(some for some, _ in found))
+        texts = list(chain.from_iterable(some for _, some in found))
+        first = _first_kept(texts)
+        return numbers[first:], texts[first:]
 
     def time(self, raw: bytes) -> int | None:
         """Clock of one line, null when it has none."""
+        clock = leading_clock(raw)
+        if clock is None:
+            return self._sought(raw)
+        if clock != self._read[0]:  # many lines a second
+            self._read = clock, self.parser.time_of(clock)
+        return self._read[1]
+
+    def _sought(self, raw: bytes) -> int | None:
+        """Clock of a line that doesn't begin with it."""
         if not _CLOCK.search(raw, 0, _CLOCK_BYTES):
             return None
         if raw not in self._times:  # asked for again with every verdict
@@ -62,7 +97,8 @@ class _Tail:
 
     def end(self, shown: int = SHOWN_LINES) -> LogEnd:
         """Return the end of the log as it stands."""
-        last = [(number, raw) for number, raw in self.lines if raw.strip()][-shown:]
+        lines = zip(*self.after(), strict=True)
+        last = [(number, raw) for number, raw in lines if raw.strip()][-shown:]
         texts = tuple((number, raw.decode("utf-8", "replace")) for number, raw in last)
         times = [time for _, raw in last[-CLOCK_LINES:] if (time := self.time(raw)) is not None]
         stream = self.parser.stream
@@ -73,7 +109,7 @@ class _Tail:
 
         The latest is sought among the last lines with a clock: ranks are not in step.
         """
-        after = [raw for _, raw in self._after(line)]
+        _, after = self.after(line)
         first = next((time for raw in after if (time := self.time(raw)) is not None), None)
         if first is None:
             return None
@@ -87,35 +123,39 @@ class _Tail:
 
     def work_time(self, line: int) -> int | None:
         """When work that no step line shows was last seen after `line`, null when it wasn't."""
-        after = self._after(line)
-        work = last_work((number, raw.decode("utf-8", "replace")) for number, raw in after)
+        numbers, after = self.after(line)
+        texts = (raw.decode("utf-8", "replace") for raw in after)
+        work = last_work(zip(numbers, texts, strict=True))
         if work is None:
             return None
-        times = (self.time(raw) for number, raw in after if number >= work)
+        times = (
+            self.time(raw) for number, raw in zip(numbers, after, strict=True) if number >= work
+        )
         return next((time for time in times if time is not None), None)
 
-    def _after(self, line: int) -> list[tuple[int, bytes]]:
-        """The kept lines after `line`, most often none."""
-        after = list(takewhile(lambda kept: kept[0] > line, reversed(self.lines)))
-        after.reverse()
-        return after
+
+def _first_kept(texts: Sequence[bytes]) -> int:
+    """The first of some lines that is kept: as many as there is room for, but one at least."""
+    first = max(0, len(texts) - TAIL_LINES)
+    size = sum(map(len, texts[first:]))
+    while size > TAIL_BYTES and first < len(texts) - 1:
+        size -= len(texts[first])
+        first += 1
+    return first
 
 
-def _last_lines(data: bytes) -> tuple[list[int], list[bytes]]:
-    """Where the last lines start, and what they say, as far as any of it can be kept."""
+def _last_runs(block: Block) -> list[LineRun]:
+    """The lines at the end of a block, as far as any of them can be kept."""
+    data = block.data
     end = len(data) - data.endswith(b"\n")
     begin = data.rfind(b"\n", 0, max(0, end - TAIL_BYTES - TAIL_LINES)) + 1
-    texts = data[begin:end].split(b"\n")[-TAIL_LINES:]
-    sizes = list(map(len, texts))
-    if max(sizes) > MAX_TEXT:
-        return _last_long_lines(data, end)
-    size, first = 0, len(texts)
-    while first and size <= TAIL_BYTES:
-        first -= 1
-        size += sizes[first]
-    starts = list(accumulate((one + 1 for one in sizes[first:]), initial=0))[:-1]
-    offset = end + 1 - sum(sizes[first:]) - len(starts)
-    return [offset + start for start in starts], texts[first:]
+    if not has_longer(data, begin, end, MAX_TEXT):
+        return [run_of(block, begin, len(data))]
+    starts, texts = _last_long_lines(data, end)
+    numbers = block.numbers(starts[0], len(data))
+    return [
+        LineRun(text, numbers[place : place + 1], starts[place]) for place, text in enumerate(texts)
+    ]
 
 
 def _last_long_lines(data: bytes, end: int) -> tuple[list[int], list[bytes]]:

@@ -140,7 +140,8 @@ def lines_in(lake: Path) -> tuple[int, int]:
         if not isinstance(landing, LineBatch):
             continue
         rows = landing.block.data.split(b"\n")[:-1]
-        times = landing.event_times or (None,) * len(rows)
+        told = landing.event_times
+        times = [None] * len(rows) if told is None else told.tolist()
         lines += len(rows)
         file = landing.block.file
         known.update((file, time, text) for time, text in zip(times, rows, strict=True))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from relume.features.metrics.counters import MAX_GAP_SECONDS, MICROSECONDS
+from relume.features.metrics.counters import MAX_GAP_SECONDS, MICROSECONDS, increase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,7 @@ NEVER: Final = np.iinfo(np.int64).min
 MEMORY = 0.02
 """Weight of a new value in what is usual, once there are many."""
 _LEAST = 64
+_NARROW = 4
 
 
 class LastPoints:
@@ -46,10 +47,11 @@ class LastPoints:
     def __init__(self, kept: int) -> None:
         self._kept = kept
         self.places: dict[Series, int] = {}
-        self._times = np.zeros((_LEAST, kept), np.int64)
-        self._values = np.zeros((_LEAST, kept), np.float64)
-        self._first = np.zeros(_LEAST, np.int64)
-        self._size = np.zeros(_LEAST, np.int64)
+        # As wide as is needed: most series of a job that makes steps hold two or three points.
+        self._times = np.zeros((_LEAST, min(kept, _NARROW)), np.int64)
+        self._values = np.zeros_like(self._times, np.float64)
+        self._first = np.zeros(_LEAST, np.int8)
+        self._size = np.zeros(_LEAST, np.int8)
         self.newest = np.full(_LEAST, NEVER, np.int64)
 
     def add(self, series: Series) -> int:
@@ -67,17 +69,24 @@ class LastPoints:
         self, places: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]
     ) -> None:
         """Add a point to each of several places, later than all others of it."""
-        first, size = self._first[places], self._size[places]
-        column = (first + size) % self._kept
+        size = self._size[places]
+        if self._width < self._kept and size.max(initial=0) == self._width:
+            self._widen()
+        width, first = self._width, self._first[places]
+        column = (first + size) % width
         self._times[places, column] = times
         self._values[places, column] = values
-        is_full = size == self._kept
-        self._first[places] = (first + is_full) % self._kept
+        is_full = size == width
+        self._first[places] = (first + is_full) % width
         self._size[places] = size + ~is_full
         self.newest[places] = times
 
     def put(self, place: int, time: int, value: float) -> None:
         """Put a point where it belongs; the oldest one goes, a second one of a time is ignored."""
+        size = int(self._size[place])
+        if not size or time > self.newest[place]:  # as nearly always
+            self._put_last(place, size, time, value)
+            return
         points = self.of(place)
         at = len(points)
         while at and points[at - 1][0] >= time:
@@ -89,14 +98,14 @@ class LastPoints:
 
     def of(self, place: int) -> list[tuple[int, float]]:
         """Return the points of a place."""
-        columns = (self._first[place] + np.arange(self._size[place])) % self._kept
+        columns = (self._first[place] + np.arange(self._size[place])) % self._width
         times, values = self._times[place, columns], self._values[place, columns]
         return list(zip(times.tolist(), values.tolist(), strict=True))
 
     def every(self) -> Iterator[tuple[Series, list[tuple[int, float]]]]:
         """Yield all series with their points."""
         count = len(self.places)
-        columns = (self._first[:count, None] + np.arange(self._kept)) % self._kept
+        columns = (self._first[:count, None] + np.arange(self._width)) % self._width
         times = np.take_along_axis(self._times[:count], columns, 1).tolist()
         values = np.take_along_axis(self._values[:count], columns, 1).tolist()
         sizes = self._size[:count].tolist()
@@ -114,12 +123,38 @@ class LastPoints:
                 return
             columns = self._first[places]
             yield places, self._times[places, columns], self._values[places, columns]
-            self._first[places] = (columns + 1) % self._kept
+            self._first[places] = (columns + 1) % self._width
             self._size[places] -= 1
             self.newest[places[self._size[places] == 0]] = NEVER
 
+    @property
+    def _width(self) -> int:
+        return self._times.shape[1]
+
+    def _widen(self) -> None:
+        """Make room for twice as many points of each series, the oldest one first."""
+        columns = (self._first[:, None] + np.arange(self._width)) % self._width
+        more = ((0, 0), (0, min(self._width, self._kept - self._width)))
+        self._times = np.pad(np.take_along_axis(self._times, columns, 1), more)
+        self._values = np.pad(np.take_along_axis(self._values, columns, 1), more)
+        self._first[:] = 0
+
+    def _put_last(self, place: int, size: int, time: int, value: float) -> None:
+        if size == self._width < self._kept:
+            self._widen()
+        first, width = int(self._first[place]), self._width
+        column = (first + size) % width
+        self._times[place, column], self._values[place, column] = time, value
+        self.newest[place] = time
+        if size < width:
+            self._size[place] = size + 1
+        else:
+            self._first[place] = (first + 1) % width
+
     def _write(self, place: int, points: Sequence[tuple[int, float]]) -> None:
         size = len(points)
+        while size > self._width:
+            self._widen()
         self._first[place], self._size[place] = 0, size
         self._times[place, :size] = [time for time, _ in points]
         self._values[place, :size] = [value for _, value in points]
@@ -140,9 +175,14 @@ class LastCounts:
 
     def take_one(self, place: int, time: int, value: float) -> float | None:
         """Take a finite value; return its rate, null where there is none."""
-        one = np.array([place]), np.array([time]), np.array([value], np.float64)
-        rate = float(self.take(*one)[0])
-        return None if rate != rate else rate  # noqa: PLR0124 - NaN
+        self._reserve(place)
+        before, of = int(self._times[place]), float(self._values[place])
+        if time <= before:
+            return None
+        self._times[place], self._values[place] = time, value
+        if before == NEVER or time - before > MAX_GAP_SECONDS * MICROSECONDS:
+            return None
+        return increase(of, value) * MICROSECONDS / (time - before)
 
     def take(
         self, places: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]

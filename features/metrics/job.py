@@ -93,10 +93,10 @@ class JobMetrics:
     ) -> None:
         """Take samples in order, as `take` does one after the other; numbers are those of series.
 
-        `series` must not change afterwards: they are looked up once.
+        `series` are looked up once: they may become more afterwards, and must not change else.
         """
         table = self._tables.of(series, self._points.places, self.metrics)
-        for one in chosen(table, numbers, times, values, self._take):
+        for one in chosen(table, numbers, times, values, self._begin):
             self._take_columns(one)
 
     def _take_columns(self, given: Chosen) -> None:
@@ -115,31 +115,39 @@ class JobMetrics:
         for row in np.flatnonzero(~newer).tolist():
             self._points.put(int(places[row]), int(times[row]), float(values[row]))
 
-    def _take(self, series: Series, time: int, given: float) -> int:
-        """Take a sample; return the place of its series, `UNKNOWN` where it has none yet."""
-        place = self._points.places.get(series, UNKNOWN)
-        value = self._value(series, place, time, given) if isfinite(given) else None
-        if value is None:
-            return place
-        if place == UNKNOWN:
-            last = self._first.last.pop(series, None)
-            if len(self._points.places) >= MAX_SERIES:
-                self.left_out += 1
-                return UNKNOWN
-            place = self._points.add(series)
-            if last is not None:
-                self._counts.put(place, *last)
-        self._settle(np.array([place]))
-        self._points.put(place, time, value)
-        return place
+    def _begin(self, series: Series, time: int, given: float) -> tuple[int, bool]:
+        """Return the place of a series, `UNKNOWN` where it has none yet, and whether it was taken.
 
-    def _value(self, series: Series, place: int, time: int, given: float) -> float | None:
-        """Return what a finite value says: of a counter its rate, null where there is none."""
-        if not is_counter(series.metric):
-            return given
-        if place == UNKNOWN:  # it gets one with its first rate
-            return self._first.take(series, time, given)
-        return self._counts.take_one(place, time, given)
+        It has one from its first value on, a counter from its first rate on.
+        """
+        place = self._points.places.get(series, UNKNOWN)
+        if place != UNKNOWN or not isfinite(given):
+            return place, False
+        is_taken = is_counter(series.metric)
+        rate = self._first.take(series, time, given) if is_taken else None
+        if is_taken and rate is None:
+            return UNKNOWN, True
+        last = self._first.last.pop(series, None)
+        if len(self._points.places) >= MAX_SERIES:
+            self.left_out += 1
+            return UNKNOWN, True
+        place = self._points.add(series)
+        if rate is not None and last is not None:
+            self._counts.put(place, *last)
+            self._points.put(place, time, rate)
+        return place, is_taken
+
+    def _take(self, series: Series, time: int, given: float) -> None:
+        """Take a sample."""
+        place, is_taken = self._begin(series, time, given)
+        if place == UNKNOWN or is_taken or not isfinite(given):
+            return
+        value: float | None = given
+        if is_counter(series.metric):
+            value = self._counts.take_one(place, time, given)
+        if value is not None:
+            self._settle(np.array([place]))
+            self._points.put(place, time, value)
 
     def progressed(self, event_time: int) -> None:
         """Take that the job advanced by then: what was measured up to it is usual. Costs nothing.

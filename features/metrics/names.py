@@ -102,6 +102,18 @@ rank=None, scale=1000000.0, is_summed=False)
     rules: Mapping[str, NameRule]
     labels: LabelNames
 
+    @property
+    def node_labels(self) -> tuple[str, ...]:
+        """Labels that may say the node, in that order."""
+        return self.labels.node
+
+    @property
+    def other_labels(self) -> frozenset[str]:
+        """All other labels that what a series is depends on."""
+        rules = self.rules.values()
+        used = (name for rule in rules for name in (*rule.device, *rule.unless))
+        return frozenset((*self.labels.gpu, *self.labels.rank, *used))
+
     def knows(self, name: str) -> bool:
         """Whether a name is in the table."""
         return name in self.rules
@@ -121,10 +133,10 @@ rank=None, scale=1000000.0, is_summed=False)
 
     def _placed(self, metric: str, labels: Mapping[str, str], device: str | None) -> Series:
         node = _first(self.labels.node, labels)
-        return Series(metric, node and self._node(node), _first(self.labels.gpu, labels), device)
+        return Series(metric, node and self.node(node), _first(self.labels.gpu, labels), device)
 
-    def _node(self, text: str) -> str:
-        """The name of a node without a port and a site's domain."""
+    def node(self, text: str) -> str:
+        """Return the name of a node without a port and a site's domain."""
         found = _PORT.fullmatch(text)
         name = (found["v6"] or found["host"] or text) if found else text
         ending = next((x for x in self.labels.domains if name.endswith(x) and name != x), "")

@@ -11,7 +11,7 @@ import numpy as np
 
 from relume.features.metrics.columns import LastCounts, LastPoints
 from relume.features.metrics.points import Series, is_counter, series_of
-from relume.features.metrics.tables import UNKNOWN, UNWANTED, Chosen, Tables, chosen
+from relume.features.metrics.tables import UNKNOWN, Chosen, Tables, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -71,10 +71,10 @@ class RecentMetrics:
     ) -> None:
         """Take samples in order, as `take` does one after the other; numbers are those of series.
 
-        `series` must not change afterwards: they are looked up once.
+        `series` are looked up once: they may become more afterwards, and must not change else.
         """
         table = self._tables.of(series, self._points.places, self.metrics)
-        for one in chosen(table, numbers, times, values, self._take):
+        for one in chosen(table, numbers, times, values, self._begin):
             self._take_columns(one)
 
     def _take_columns(self, given: Chosen) -> None:
@@ -96,24 +96,32 @@ class RecentMetrics:
         for row in late:
             self._points.put(int(places[row]), int(times[row]), float(values[row]))
 
-    def _take(self, series: Series, time: int, given: float) -> int:
-        """Take a sample; return the place of its series, `UNKNOWN` where it has none yet."""
-        if series.metric not in self.metrics:
-            return UNWANTED
+    def _begin(self, series: Series, time: int, given: float) -> tuple[int, bool]:
+        """Return the place of a series, `UNKNOWN` where it has none yet, and that nothing is taken.
+
+        It has one from its first finite value on.
+        """
+        del time
         place = self._points.places.get(series, UNKNOWN)
-        if not isfinite(given):
-            return place
-        if place == UNKNOWN:
+        if place == UNKNOWN and isfinite(given):
             if len(self._points.places) >= MAX_SERIES:
                 self.left_out += 1
-                return UNKNOWN
-            place = self._points.add(series)
+            else:
+                place = self._points.add(series)
+        return place, False
+
+    def _take(self, series: Series, time: int, given: float) -> None:
+        """Take a sample."""
+        if series.metric not in self.metrics:
+            return
+        place, _ = self._begin(series, time, given)
+        if place == UNKNOWN or not isfinite(given):
+            return
         value: float | None = given
         if is_counter(series.metric):
             value = self._counts.take_one(place, time, given)
         if value is not None:
             self._points.put(place, time, value)
-        return place
 
     def window(self, since: int, seen_since: int = 0) -> dict[Series, Points]:
         """Return the values after `since`, counters as rates.

@@ -65,10 +65,13 @@ class Tables:
     def of(
         self, series: Sequence[Series], places: dict[Series, int], wanted: Collection[str]
     ) -> Table:
-        """Return the table of series, of which those of other metrics are `UNWANTED`."""
+        """Return the table of series, of which those of other metrics are `UNWANTED`.
+
+        Series may have become more since they were last looked up.
+        """
         known = self._known.get(id(series))
-        if known is None:
-            if len(self._known) >= MAX_TABLES:
+        if known is None or len(known.places) < len(series):
+            if known is None and len(self._known) >= MAX_TABLES:
                 del self._known[next(iter(self._known))]
             known = self._known[id(series)] = Table.of(series, places, wanted)
             # It holds the series: their id stays their own.
@@ -94,21 +97,24 @@ def chosen(
     numbers: NDArray[np.int32],
     times: NDArray[np.int64],
     values: NDArray[np.float64],
-    alone: Callable[[Series, int, float], int],
+    begin: Callable[[Series, int, float], tuple[int, bool]],
 ) -> Iterator[Chosen]:
     """Yield samples of a table's series in rounds, each series at most once in a round.
 
-    Those whose series has no place yet are given to `alone` before that, in their order: it returns
-    the place, or `UNKNOWN`.
+    Those whose series has no place yet are given to `begin` before that, in their order: it returns
+    the place, or `UNKNOWN`, and whether it took the sample itself.
     """
-    places = table.places[numbers]
-    is_new = places == UNKNOWN
-    if is_new.any():
-        for row in np.flatnonzero(is_new).tolist():
-            number = numbers[row]
-            one = table.series[number], int(times[row]), float(values[row])
-            table.found(number, alone(*one))
-    is_used = (places >= 0) & np.isfinite(values)
+    places, is_used = table.places[numbers], np.isfinite(values)
+    new = np.flatnonzero(places == UNKNOWN)
+    if len(new):
+        points = zip(numbers[new].tolist(), times[new].tolist(), values[new].tolist(), strict=True)
+        for row, (number, time, value) in zip(new.tolist(), points, strict=True):
+            if table.places[number] == UNKNOWN:  # else one before it brought the place
+                place, is_taken = begin(table.series[number], time, value)
+                table.found(number, place)
+                is_used[row] &= not is_taken
+        places = table.places[numbers]
+    is_used &= places >= 0
     if not is_used.all():
         numbers, times, values = numbers[is_used], times[is_used], values[is_used]
         places = places[is_used]

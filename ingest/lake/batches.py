@@ -13,7 +13,7 @@ import numpy as np
 from relume.clock import MICROSECONDS_PER_SECOND, to_iso
 from relume.events import Event, LogLine
 from relume.ingest.blocks import Block
-from relume.ingest.lake.samplebatches import SampleBatch
+from relume.ingest.lake.samplebatches import NO_TIME, SampleBatch
 from relume.ingest.loglines import LineParser
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ MAX_PARSERS = 4096
 """Parsers kept; one more and the oldest is made anew when it is needed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LineBatch:
     """A block of lines of one file, with what is the same for all of them.
 
     The fields are those of `relume.events.LogLine`; `node` is the file's own (a kernel log), not
-    one that a line's prefix names. `event_times` has a time for each logical line, null where one
-    has none; it is null as a whole where nobody but the lines themselves says when they were.
+    one that a line's prefix names. `event_times` has the UTC microseconds of each logical line,
+    `NO_TIME` where one has none; it is null where nobody but the lines themselves says any.
     """
 
     block: Block
@@ -39,7 +39,7 @@ class LineBatch:
     observed_at: int | None = None
     cluster: str = "local"
     source: str = "tail"
-    event_times: tuple[int | None, ...] | None = None
+    event_times: NDArray[np.int64] | None = None
 
 
 Landing: TypeAlias = Event | LineBatch | SampleBatch
@@ -71,10 +71,9 @@ class LandedBlock(Block):
         rows = np.searchsorted(self._row_starts, offsets, side="right") - 1
         return np.array(self._lines, np.int64)[rows]
 
-    def lines_from(self, starts: Sequence[int]) -> Sequence[int]:
-        """0-based physical lines of lines of `data` that follow each other, by where they start."""
-        first = self._row(starts[0]) if starts else 0
-        return self._lines[first : first + len(starts)]
+    def numbers(self, begin: int, end: int) -> Sequence[int]:
+        """0-based physical lines of the lines in ``data[begin:end]``; the first begins there."""
+        return self._lines[self._row(begin) : self._row(end - 1) + 1]
 
     def byte_offset_at(self, offset: int) -> int:
         """Byte offset, in the uncompressed file, of the start of that physical line."""
@@ -121,13 +120,13 @@ class Parsers:
     def lines(self, batch: LineBatch) -> Iterator[LogLine]:
         """Yield the events of `batch`, prefixes read: some ten microseconds a line."""
         parse, block = self.of(batch).parse, batch.block
-        times = repeat(None) if batch.event_times is None else batch.event_times
+        times = repeat(NO_TIME) if batch.event_times is None else batch.event_times.tolist()
         for (start, raw), told in zip(logical_lines(block.data), times, strict=False):
             text = raw.decode("utf-8", "replace")
             line = parse(text, block.line_at(start), block.byte_offset_at(start))
             yield replace(
                 line,
-                event_time=line.event_time if told is None else told,
+                event_time=line.event_time if told == NO_TIME else told,
                 node=line.node or batch.node,
                 observed_at=batch.observed_at,
                 cluster=batch.cluster,

@@ -17,6 +17,7 @@ from relume.errors import InputError
 from relume.events import LogLine
 from relume.ingest.blocks import Block
 from relume.ingest.lake.batches import LineBatch, logical_lines
+from relume.ingest.lake.samplebatches import NO_TIME
 from relume.ingest.tailing.lines import TailBlock, valid_utf8
 from relume.schemas import SCHEMAS
 
@@ -144,7 +145,9 @@ class _Numbers:
 def _times(batch: LineBatch, rows: int) -> pa.Array:
     if batch.event_times is None:
         return pa.nulls(rows, _TIME)
-    return pa.array(batch.event_times, pa.int64()).cast(_TIME)
+    times = batch.event_times
+    unknown = times == NO_TIME
+    return pa.array(times, mask=unknown if unknown.any() else None).cast(_TIME)
 
 
 def _utf8_lines(data: bytes) -> bytes:

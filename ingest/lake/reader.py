@@ -26,7 +26,7 @@ from relume.ingest.lake.journal import (
     read_positions,
     read_pruned,
 )
-from relume.ingest.lake.samplebatches import BATCH_FROM, SampleBatch, landed_batches
+from relume.ingest.lake.samplebatches import BATCH_FROM, NO_TIME, SampleBatch, landed_batches
 from relume.ingest.lake.segments import check_segment, read_segment, sequence_of
 from relume.schemas import event_of, from_table
 
@@ -271,7 +271,9 @@ def _sample_runs(group: pa.Table) -> Iterator[tuple[int, list[Landing]]]:
 def _batch(rows: pa.Table) -> LineBatch:
     columns = (rows.column(name).to_pylist() for name in ("text", "line", "offset"))
     times = rows.column("event_time")
-    told = None if times.null_count == len(times) else tuple(times.to_pylist())
+    told = None
+    if times.null_count < len(times):
+        told = times.combine_chunks().fill_null(NO_TIME).to_numpy()
     return LineBatch(
         block=LandedBlock(rows.column("file")[0].as_py(), *columns),
         event_times=told,

@@ -48,6 +48,22 @@ class SampleSeries(NamedTuple):
     device: str | None = None
 
 
+class Numbered(NamedTuple):
+    """Numbers of series, by whoever reads many batches of the same ones.
+
+    Attributes
+    ----------
+    book
+        Who gave them: the same number of the same book is the same series. Its texts only become
+        more: the dictionaries of a later `SampleBatch.series` begin with those of an earlier one.
+    numbers
+        Of each row of `SampleBatch.series`.
+    """
+
+    book: object
+    numbers: NDArray[np.int32]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleBatch:
     """Samples that were read together, in their order. Its arrays must not be written to.
@@ -65,6 +81,8 @@ class SampleBatch:
         In the unit that the metric's name ends with.
     source, cluster, observed_at
         Of every sample, as in `relume.events.Sample`.
+    numbered
+        Numbers of the series that hold beyond this batch; null for none.
 
     Raises
     ------
@@ -91,6 +109,7 @@ class SampleBatch:
     source: str
     cluster: str = "local"
     observed_at: int | None = None
+    numbered: Numbered | None = None
 
     def __post_init__(self) -> None:
         kinds = [x.dtype for x in (self.row_series, self.event_time, self.value)]

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -88,6 +89,8 @@ class LakeWriter:
             raise
         self._landed = self._journal.last.next_landed
         self._buffers: dict[type[Event], TableBuffer] = {}
+        self._begun: list[Future[Segment]] = []
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="lake")
         self._broken: OSError | None = None
 
     def __enter__(self) -> Self:
@@ -124,6 +127,16 @@ class LakeWriter:
                 buffer.add(batch, self._landed)
                 self._landed += 1
 
+    def begin(self) -> None:
+        """Begin to write what was appended beside the caller, who appends nothing until `commit`.
+
+        That waits for it, and says what went wrong.
+        """
+        date, sequence = to_iso(self._clock.now())[:10], self._journal.last.sequence + 1
+        buffers, self._buffers = self._buffers, {}
+        for buffer in buffers.values():
+            self._begun.append(self._beside.submit(buffer.publish, self.folder, date, sequence))
+
     def commit(self, positions: Mapping[str, str | None] | None = None) -> Landed:
         """Make everything that was appended durable, together with where its sources stand.
 
@@ -140,7 +153,7 @@ class LakeWriter:
             more use, see `LakeWriteError`.
         """
         with self._writing("commit"):
-            if not self._buffers and not positions:
+            if not self._buffers and not self._begun and not positions:
                 last = self._journal.last
                 return Landed(
                     sequence=last.sequence, committed_at=last.committed_at, rows=0, bytes=0
@@ -215,14 +228,19 @@ class LakeWriter:
     def close(self) -> None:
         """Let go of the lake; what was not committed is dropped. Closing twice is fine."""
         self._buffers.clear()
+        self._beside.shutdown()  # nobody else may find something that is still being written
         self._journal.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def _publish(self, date: str, sequence: int) -> list[Segment]:
+        begun, self._begun = self._begun, []
         buffers, self._buffers = self._buffers, {}
-        return [buffer.publish(self.folder, date, sequence) for buffer in buffers.values()]
+        segments = [one.result() for one in begun]
+        return segments + [
+            buffer.publish(self.folder, date, sequence) for buffer in buffers.values()
+        ]
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[None]:

@@ -5,7 +5,7 @@ Which names these are, whoever reads says (`Naming`): `relume.features.metrics.n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Protocol
@@ -68,7 +68,22 @@ class Place(Protocol):
 
 
 class Naming(Protocol):
-    """Says what a series is to Relume."""
+    """Says what a series is to Relume.
+
+    That depends on its name, on the values of `other_labels`, and, for its node alone, on the first
+    of `node_labels` that isn't empty.
+    """
+
+    @property
+    def node_labels(self) -> Collection[str]:
+        """Labels that may say the node, in that order."""
+
+    @property
+    def other_labels(self) -> Collection[str]:
+        """All other labels that count."""
+
+    def node(self, text: str) -> str:
+        """Return the node that such a label says."""
 
     def knows(self, name: str) -> bool:
         """Whether series of a name may be something."""

@@ -19,6 +19,7 @@ from requests.auth import AuthBase
 from urllib3.util.retry import Retry
 
 from relume.errors import ConfigError
+from relume.files import small_text
 
 MAX_ANSWER_BYTES = 64 << 20
 """An answer that is larger, decompressed, is given up; one of 200,000 values has 6 MB."""
@@ -173,7 +174,7 @@ def read_token(file: Path) -> str:
     """
     expected = "a file with one token, printable ASCII without spaces"
     try:
-        text = file.read_text(encoding="ascii").strip()
+        text = small_text(file, "ascii").strip()
     except (OSError, UnicodeError) as error:
         found = error.strerror if isinstance(error, OSError) else "bytes that are no ASCII"
         raise ConfigError(f"token file {file}", found=found, expected=expected) from error

@@ -40,8 +40,8 @@ class PushedLines:
     Examples
     --------
     >>> lines = lines_of({"host": "n1"}, [("one", 1_000), ("two", NO_TIME)])
-    >>> lines.texts(), lines.microseconds(), lines.joined()
-    (['one', 'two'], [1, None], b'one\ntwo\n')
+    >>> lines.texts(), lines.microseconds().tolist() == [1, NO_TIME], lines.joined()
+    (['one', 'two'], True, b'one\ntwo\n')
     """
 
     labels: Mapping[str, str]
@@ -63,13 +63,9 @@ class PushedLines:
         """Return the texts in one buffer, each with a line feed behind it; undecoded."""
         return joined(view(self.data), self.starts, self.stops, _LF).tobytes()
 
-    def microseconds(self) -> list[int | None]:
-        """Return the times in UTC microseconds; null where nobody says."""
-        found = (self.times // _MICROSECOND).tolist()
-        if not (self.times == NO_TIME).any():
-            return list(found)
-        pairs = zip(found, (self.times == NO_TIME).tolist(), strict=True)
-        return [None if is_unknown else time for time, is_unknown in pairs]
+    def microseconds(self) -> NDArray[np.int64]:
+        """Return the times in UTC microseconds; `NO_TIME` where nobody says."""
+        return np.where(self.times == NO_TIME, NO_TIME, self.times // _MICROSECOND)
 
 
 def lines_of(labels: Mapping[str, str], entries: Sequence[tuple[str, int]]) -> PushedLines:

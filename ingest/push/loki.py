@@ -46,7 +46,7 @@ def loki_json(data: bytes) -> list[PushedLines]:
     ...     b'{"streams": [{"stream": {"host": "n1"}, "values": [["1700000000000000000", "a"]]}]}'
     ... )
     >>> [lines] = loki_json(body)
-    >>> lines.texts(), lines.microseconds()
+    >>> lines.texts(), lines.microseconds().tolist()
     (['a'], [1700000000000000])
     """
     try:

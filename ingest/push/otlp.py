@@ -94,7 +94,7 @@ def otlp_json(data: bytes) -> list[PushedLines]:
     ...     ]}]
     ... }]}'''
     >>> [lines] = otlp_json(body)
-    >>> lines.labels, lines.texts(), lines.microseconds()
+    >>> lines.labels, lines.texts(), lines.microseconds().tolist()
     ({'host.name': 'n1'}, ['hello'], [1700000000000000])
     """
     try:

@@ -6,19 +6,19 @@ The protocol is https://prometheus.io/docs/specs/prw/remote_write_spec.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from relume.errors import InputError
-from relume.ingest.lake.samplebatches import SampleBatch
+from relume.ingest.lake.samplebatches import Numbered, SampleBatch
 from relume.ingest.metrics.answers import MAX_TIME
 from relume.ingest.metrics.raw import NAME, Naming
 from relume.ingest.push import wire
 from relume.ingest.push.labels import NAMES
 from relume.ingest.push.seriesbook import DCGM, PART, PLAIN, UNKNOWN, NewSeries, SeriesBook
+from relume.ingest.push.shapes import LabelReader, Read, numbered
 from relume.ingest.push.sums import Sums
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ MAX_SERIES: Final = 8_000_000
 MAX_LABELS: Final = 128
 MAX_LABEL_BYTES: Final = 64 << 10
 """Of one series."""
-_AT_ONCE = 256
-"""Series whose labels are read together."""
 _MILLISECOND = 1_000
 _STALE = 0x7FF0_0000_0000_0002
 _QUIET = 1 << 51
@@ -73,6 +71,7 @@ class RemoteWrite:
         self._max_series = max_series
         drawn = (secrets.randbits(63), secrets.randbits(63))
         self._seed = np.array(drawn if seed is None else seed, np.int64)
+        self._labels = LabelReader(naming, NAMES["cluster"], self._seed)
         self._book, self._sums = SeriesBook(), Sums()
         self._sizes = (1, 1)
 
@@ -143,9 +142,38 @@ class RemoteWrite:
             new = np.flatnonzero(rows < 0)
         firsts = np.unique(keys[:, new], axis=1, return_index=True)[1]
         new = new[np.sort(firsts)]  # a body may have a series twice
-        found = [self._named(one) for one in _labels(data, body, series[0, new], series[1, new])]
-        self._book.table.put(np.ascontiguousarray(keys[:, new]), self._book.add(found))
+        found = self._learned(data, body, series[:2, new])
+        self._book.table.put(np.ascontiguousarray(keys[:, new]), found)
         return self._book.table.find(keys)
+
+    def _learned(
+        self, data: bytes, body: NDArray[np.uint8], spans: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        """Return the numbers of new series, which stand there in the body."""
+        book, read = self._book, self._labels.read(body, *spans)
+        _require_few(read)
+        for start, stop in spans[:, ~read.is_ascii].T.tolist():
+            _labels(data, body, start, stop)  # none of them may be anything but UTF-8
+        shapes = numbered(
+            book.shapes,
+            read.shapes,
+            lambda new: [
+                book.learn(*self._named(_labels(data, body, *span)))
+                for span in spans[:, new].T.tolist()
+            ],
+        )
+        nodes = np.full(len(shapes), -1, np.int32)
+        said = np.flatnonzero(book.is_known(shapes) & (read.spans[1] > read.spans[0]))
+        texts = read.spans[:, said]
+        nodes[said] = numbered(
+            book.nodes,
+            np.ascontiguousarray(read.nodes[:, said]),
+            lambda new: [
+                book.learn_node(self._naming.node(data[start:stop].decode()))
+                for start, stop in texts[:, new].T.tolist()
+            ],
+        )
+        return book.add(shapes, nodes)
 
     def _named(self, labels: dict[str, str]) -> NewSeries:
         name = labels.pop(NAME, "")
@@ -216,6 +244,7 @@ class RemoteWrite:
             source=self._source,
             cluster=self._cluster,
             observed_at=observed_at,
+            numbered=Numbered(self._book, series),
         )
         named = self._book.clusters(series)
         if len(named) == 1:  # nearly always
@@ -237,28 +266,26 @@ def _scaled(
         return np.where((kinds == DCGM) & is_blank, np.nan, values) * scales
 
 
-def _labels(
-    data: bytes, body: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
-) -> Iterator[dict[str, str]]:
-    """Yield the labels of each series; of those that come twice the last counts."""
-    found = np.empty((min(len(starts), _AT_ONCE), MAX_LABELS, 4), np.int64)
-    for first in range(0, len(starts), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        counts = wire.read_all_pairs(body, starts[some], stops[some], found)
-        spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
-        for (start, stop), count, places in zip(spans, counts.tolist(), found, strict=False):
-            _require_read(count)
-            if count > MAX_LABELS:
-                raise _no_request(f"a series with {count} labels")
-            yield _texts(data[start:stop], (places[:count] - start).tolist())
+def _require_few(read: Read) -> None:
+    """Refuse labels that can't be read, or are too many or too long."""
+    if (read.counts < 0).any():
+        raise _no_request(wire.WRONG[int(read.counts[read.counts < 0][0])])
+    if read.counts.max() > MAX_LABELS:
+        raise _no_request(f"a series with {read.counts.max()} labels")
+    if read.sizes.max() > MAX_LABEL_BYTES:
+        raise _no_request(f"a series with more than {MAX_LABEL_BYTES:,} bytes of labels")
+
+
+def _labels(data: bytes, body: NDArray[np.uint8], start: int, stop: int) -> dict[str, str]:
+    """Return the labels of a series; of those that come twice the last counts."""
+    found = np.empty((MAX_LABELS, 4), np.int64)
+    count = wire.read_pairs(body, start, stop, wire.TEXT_1, found)
+    return _texts(data[start:stop], (found[:count] - start).tolist())
 
 
 def _texts(data: bytes, places: list[list[int]]) -> dict[str, str]:
     """Return pairs of texts from where they stand in the message of a series, in that order."""
-    end = max(places[-1]) if places else 0
-    if end > MAX_LABEL_BYTES:
-        raise _no_request(f"a series with more than {MAX_LABEL_BYTES:,} bytes of labels")
-    data = data[:end]
+    data = data[: max(map(max, places), default=0)]
     if data.isascii():  # then one text is cut, not each piece decoded
         text = data.decode()
         return {text[a:b]: text[c:d] for a, b, c, d in places}

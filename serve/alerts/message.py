@@ -107,7 +107,7 @@ def message_of(
         incident=incident,
         title=_title(incident, happened),
         lines=tuple(cut(f"{one.file}:{one.line + 1} {one.text}") for one in evidence),
-        link=f"{base.rstrip('/')}/v1/incidents/{incident.incident_id}" if base else None,
+        link=f"{base.rstrip('/')}/incidents/{incident.incident_id}" if base else None,
     )
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError
+from relume.files import small_text
 from relume.serve.alerts import forms
 from relume.serve.alerts.lane import Lane
 from relume.serve.alerts.memory import Rules
@@ -134,7 +135,7 @@ def read_secret(file: str, setting: str) -> str:
     """
     try:
         require_private(Path(file), f"file of {setting}")
-        lines = Path(file).read_text(encoding="ascii").split()
+        lines = small_text(Path(file), "ascii").split()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{setting} {file}", found=str(error), expected="a readable file with one line"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
@@ -11,10 +10,11 @@ from hmac import compare_digest
 from pathlib import Path
 
 from relume.errors import ConfigError
+from relume.files import small_text
 
 MIN_TOKEN_LENGTH = 16
 """Characters; ``openssl rand -hex 32`` gives 64."""
-READABLE_BY_OTHERS = 0o004
+READABLE_BY_OTHERS, WRITABLE_BY_OTHERS = 0o004, 0o002
 _PREFIX = "sha256:"
 _HASHED = re.compile(_PREFIX + "([0-9a-f]{64})")
 _A_HASH = f"{_PREFIX} and 64 hexadecimal digits, in small letters"
@@ -90,8 +90,7 @@ def read_tokens(files: Mapping[Role, Path]) -> Tokens:
 def _read(file: Path) -> list[str]:
     try:
         require_private(file, "token file")
-        text = file.read_bytes().removeprefix(BOM_UTF8)  # which some editors write
-        lines = text.decode("ascii").splitlines()
+        lines = small_text(file, "ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"token file {file}", found=str(error), expected="a readable file of ASCII tokens"
@@ -109,7 +108,7 @@ def _read(file: Path) -> list[str]:
 
 
 def require_private(file: Path, what: str) -> None:
-    """Refuse a secret that everybody on the machine can read.
+    """Refuse a secret that everybody on the machine can read or replace.
 
     Raises
     ------
@@ -119,10 +118,11 @@ def require_private(file: Path, what: str) -> None:
         When the file isn't there.
     """
     mode = file.stat().st_mode
-    if mode & READABLE_BY_OTHERS:
+    if mode & (READABLE_BY_OTHERS | WRITABLE_BY_OTHERS):
+        may = "read it" if mode & READABLE_BY_OTHERS else "write to it"
         raise ConfigError(
             f"{what} {file}",
-            found=f"mode {mode & 0o777:o}, which lets everybody read it",
+            found=f"mode {mode & 0o777:o}, which lets everybody {may}",
             expected="mode 600 or 640",
             hint=f"chmod o= {file}",
         )

@@ -13,13 +13,14 @@ from relume.events import Event, LogLine, SchedulerEvent, Tick
 from relume.identity import AttemptId
 from relume.ingest.blocks import Block
 from relume.ingest.lake import LandedBlock, Landing, LineBatch, SampleBatch
+from relume.ingest.lake.samplebatches import NO_TIME
 from relume.ingest.push.lines import PushedLines
 from relume.serve.intake.bodies import Body, Outcome
 from relume.serve.intake.records import record_of
-from relume.serve.intake.seen import Seen, key_of, log_key
+from relume.serve.intake.seen import Seen, keys_of, log_key
 from relume.serve.intake.senders import Senders
-from relume.serve.intake.streams import Courses, block_of, landing_lines
-from relume.serve.intake.whose import LOCAL, Intervals, Named, foreign, owners_of, shares
+from relume.serve.intake.streams import Courses, LandingLines, block_of, landing_lines
+from relume.serve.intake.whose import LOCAL, Intervals, Named, foreign, owners_of
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.naming import push_source
 
@@ -202,40 +203,32 @@ class Arrivals:
         if refusal is not None:
             outcome.refuse(refusal, len(stream))
             return
-        lines, times = landing_lines(stream)
-        lines, times = self._fresh(named.file, lines, times, outcome)
-        if not lines:
+        lines = self._fresh(named.file, landing_lines(stream), outcome)
+        if not len(lines):
             return
-        outcome.late += self._late(named.file, times)
+        oldest = self.courses.of(named.file).newest - _WATERMARK
+        outcome.late += int(((lines.times < oldest) & (lines.times != NO_TIME)).sum())
         outcome.accepted += len(lines)
-        self._seen.note(named.file, lines, [key_of(time) for time in times], now)
-        owners = owners_of(named, times, now, self.cluster or named.cluster or "", self.intervals)
-        for owner, start, end in shares(owners, len(times)):
-            course = self.courses.of(named.file)
-            block = block_of(named.file, lines[start:end], times[start:end], course)
-            whose = replace(named, attempt=owner)
-            yield from self._land(sender, whose, block, times[start:end], now)
+        self._seen.note(named.file, lines.data, keys_of(lines.times), now)
+        cluster = self.cluster or named.cluster or ""
+        for owner, start, end in owners_of(named, lines.times, now, cluster, self.intervals):
+            part, course = lines.part(start, end), self.courses.of(named.file)
+            block, whose = block_of(named.file, part, course), replace(named, attempt=owner)
+            yield from self._land(sender, whose, block, part, now)
 
-    def _fresh(
-        self, name: str, lines: list[bytes], times: list[int | None], outcome: Outcome
-    ) -> tuple[list[bytes], list[int | None]]:
+    def _fresh(self, name: str, lines: LandingLines, outcome: Outcome) -> LandingLines:
         """What of the lines of a stream didn't land before."""
-        again = self._seen.repeated(name, lines, [key_of(time) for time in times])
+        again = self._seen.repeated(name, lines.data, keys_of(lines.times))
         if not again.any():
-            return lines, times
+            return lines
         outcome.duplicates += int(again.sum())
-        kept = np.flatnonzero(~again).tolist()
-        return [lines[one] for one in kept], [times[one] for one in kept]
-
-    def _late(self, name: str, times: Sequence[int | None]) -> int:
-        oldest = self.courses.of(name).newest - _WATERMARK
-        return sum(1 for time in times if time is not None and time < oldest)
+        return lines.chosen(~again)
 
     def _land(
-        self, sender: str, named: Named, block: Block, times: Sequence[int | None], now: int
+        self, sender: str, named: Named, block: Block, lines: LandingLines, now: int
     ) -> Iterator[Landing]:
         """Land lines of the attempt that `named` says, of nobody when it says none."""
-        newest = max((time for time in times if time is not None), default=None)
+        newest = lines.newest
         yield from self.senders.brought(sender, named.attempt, newest, now)
         if named.attempt is not None:
             self._note_pushed(named.attempt, now)
@@ -247,7 +240,7 @@ class Arrivals:
             observed_at=now,
             cluster=self.cluster or named.owner or named.cluster or LOCAL,
             source=push_source(sender, named.job_id if named.attempt is None else None),
-            event_times=None if newest is None else tuple(times),
+            event_times=None if newest is None else lines.times,
         )
 
     def _note_pushed(self, attempt: str, now: int) -> None:
@@ -261,20 +254,27 @@ class Arrivals:
         """Land lines of one log that came as events, under the numbers that they have."""
         first = lines[0]
         name = log_key(first.attempt, first.node, first.file)
-        texts = [line.text.replace("\n", " ").encode("utf-8", "replace") for line in lines]
-        keys = [key_of(line.event_time, line.offset) for line in lines]
-        again = self._seen.repeated(name, texts, keys)
+        all_lines = _landing(lines)
+        keys = keys_of(all_lines.times, [line.offset for line in lines])
+        again = self._seen.repeated(name, all_lines.data, keys)
         fresh = [line for line, known in zip(lines, again, strict=True) if not known]
         outcome.duplicates += len(lines) - len(fresh)
         outcome.accepted += len(fresh)
         if not fresh:
             return
-        self._seen.note(name, texts, keys, now)
+        self._seen.note(name, all_lines.data, keys, now)
         words = [line.text.replace("\n", " ") for line in fresh]
         numbers = [line.line for line in fresh], [line.offset for line in fresh]
         named = Named(first.file, first.stream, first.attempt, None, first.node)
-        times = [line.event_time for line in fresh]
-        yield from self._land(sender, named, LandedBlock(first.file, words, *numbers), times, now)
+        block = LandedBlock(first.file, words, *numbers)
+        yield from self._land(sender, named, block, _landing(fresh), now)
+
+
+def _landing(lines: Sequence[LogLine]) -> LandingLines:
+    """Lines of one log that came as events."""
+    texts = [line.text.replace("\n", " ").encode("utf-8", "replace") for line in lines]
+    times = [NO_TIME if line.event_time is None else line.event_time for line in lines]
+    return LandingLines(b"\n".join([*texts, b""]), np.array(times, np.int64))
 
 
 def _same_log(line: LogLine) -> tuple[str | None, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
+
 from relume.features.metrics.names import load_names
 from relume.ingest.metrics.raw import Naming
 from relume.ingest.push.lines import lines_of
@@ -11,6 +13,7 @@ from relume.ingest.push.loki import loki_protobuf
 from relume.ingest.push.remotewrite import RemoteWrite
 from relume.ingest.skips import SkipCounts
 from relume.serve.intake.bodies import Body
+from relume.serve.intake.seen import Seen
 
 
 class SampleReceiver:
@@ -39,6 +42,10 @@ class SampleReceiver:
         return Body(sender=sender, samples=batches)
 
 
+_SERIES = b"\n\x0f\n\r\n\x08__name__\x12\x01x"
+"""A WriteRequest of one series without samples, which is named x."""
+
+
 def warm_up() -> None:
     """Load what decodes pushes: it is compiled once a machine, which the first push would wait for.
 
@@ -46,4 +53,5 @@ def warm_up() -> None:
     """
     loki_protobuf(b"")
     lines_of({}, [("", 0)]).joined()
-    SampleReceiver(load_names()).decode(b"", "")
+    SampleReceiver(load_names()).decode(_SERIES, "")
+    Seen().note("", b"", np.zeros(0, np.int64), 0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -16,9 +17,13 @@ from relume.clock import MICROSECONDS_PER_SECOND
 from relume.events import Event
 from relume.ingest.lake import LineBatch, SampleBatch
 from relume.ingest.lake.batches import logical_lines
+from relume.ingest.lake.samplebatches import NO_TIME
+from relume.ingest.push.wire import compiled, mixed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from relume.ingest.push.wire import Number
 
 WINDOW_SECONDS = 600.0
 """How long what landed is remembered: longer than senders try again."""
@@ -28,6 +33,8 @@ MAX_EVENTS = 200_000
 """The same for events, and batches of samples."""
 _WINDOW = int(WINDOW_SECONDS * MICROSECONDS_PER_SECOND)
 NO_KEY = -1
+_LATEST = 2**63 - 1
+_LF = 10
 
 
 @dataclass(slots=True)
@@ -35,7 +42,14 @@ class _Batch:
     stream: str
     at: int
     marks: NDArray[np.int64]
-    newest: int
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What is remembered of one; `newest` is the largest key that it ever had."""
+
+    batches: deque[_Batch] = field(default_factory=deque)
+    newest: int = NO_KEY
 
 
 @dataclass(slots=True)
@@ -46,29 +60,35 @@ class Seen:
     """
 
     _order: deque[_Batch] = field(default_factory=deque)
-    _streams: dict[str, deque[_Batch]] = field(default_factory=dict)
+    _streams: dict[str, _Stream] = field(default_factory=dict)
     _marked: dict[int, int] = field(default_factory=dict)
     _entries: int = 0
+    _seed: int = field(default_factory=lambda: secrets.randbits(63))
 
     def __len__(self) -> int:
         return self._entries
 
-    def repeated(
-        self, stream: str, lines: Sequence[bytes], keys: Sequence[int]
-    ) -> NDArray[np.bool_]:
-        """Say of each line of a stream whether it landed before; `keys` are those of `key_of`."""
+    def repeated(self, stream: str, data: bytes, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of each line of a stream whether it landed before; `keys` are those of `keys_of`."""
         before = self._streams.get(stream)
         # Nearly always everything is newer than what came before: then nothing is compared.
-        if not before or 0 <= max(one.newest for one in before) < min(keys, default=0):
-            return np.zeros(len(lines), bool)
-        known = np.concatenate([one.marks for one in before])
-        again: NDArray[np.bool_] = np.isin(_marks(lines, keys), known)
-        again &= np.array(keys) != NO_KEY
+        if before is None or 0 <= before.newest < keys.min(initial=_LATEST):
+            return np.zeros(len(keys), bool)
+        known = np.concatenate([one.marks for one in before.batches])
+        again: NDArray[np.bool_] = np.isin(self._marks(data, keys), known)
+        again &= keys != NO_KEY
         return again
 
-    def note(self, stream: str, lines: Sequence[bytes], keys: Sequence[int], now: int) -> None:
-        """Remember lines that land."""
-        self._add(_Batch(stream, now, _marks(lines, keys), max(keys, default=NO_KEY)))
+    def note(self, stream: str, data: bytes, keys: NDArray[np.int64], now: int) -> None:
+        """Remember lines that land, each ended by an LF."""
+        batch = _Batch(stream, now, self._marks(data, keys))
+        self._order.append(batch)
+        known = self._streams.setdefault(stream, _Stream())
+        known.batches.append(batch)
+        known.newest = max(known.newest, int(keys.max(initial=NO_KEY)))
+        self._entries += len(keys)
+        while self._order and (self._entries > MAX_ENTRIES or now - self._order[0].at > _WINDOW):
+            self._forget(self._order.popleft())
 
     def is_new(self, one: Event | SampleBatch, now: int) -> bool:
         """Whether an event, or what a batch of samples says, is new; remember it then."""
@@ -90,41 +110,38 @@ class Seen:
         if not isinstance(landing, LineBatch):
             self.is_new(landing, now)
             return
-        block = landing.block
-        lines, offsets = [], []
-        for start, line in logical_lines(block.data):
-            lines.append(line)
-            offsets.append(block.byte_offset_at(start))
-        times = landing.event_times or (None,) * len(lines)
-        keys = [key_of(time, offset) for time, offset in zip(times, offsets, strict=True)]
-        self.note(block.file, lines, keys, now)
-        self.note(log_key(landing.attempt, landing.node, block.file), lines, keys, now)
+        block, times = landing.block, landing.event_times
+        offsets = [block.byte_offset_at(start) for start, _ in logical_lines(block.data)]
+        keys = keys_of(np.full(len(offsets), NO_TIME) if times is None else times, offsets)
+        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        self.note(block.file, data, keys, now)
+        self.note(log_key(landing.attempt, landing.node, block.file), data, keys, now)
 
-    def _add(self, batch: _Batch) -> None:
-        self._order.append(batch)
-        self._streams.setdefault(batch.stream, deque()).append(batch)
-        self._entries += len(batch.marks)
-        while self._order and (
-            self._entries > MAX_ENTRIES or batch.at - self._order[0].at > _WINDOW
-        ):
-            self._forget(self._order.popleft())
+    def _marks(self, data: bytes, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        return _marks_of(np.frombuffer(data, np.uint8), keys, self._seed)
 
     def _forget(self, oldest: _Batch) -> None:
         self._entries -= len(oldest.marks)
-        mine = self._streams[oldest.stream]
+        mine = self._streams[oldest.stream].batches
         mine.popleft()  # of one stream, too, they stand in the order they came
         if not mine:
             del self._streams[oldest.stream]
 
 
-def key_of(time: int | None, offset: int | None = None) -> int:
-    """Return what tells a line from others of the same words: its time, else its place.
+def keys_of(
+    times: NDArray[np.int64], offsets: Sequence[int | None] | None = None
+) -> NDArray[np.int64]:
+    """Return what tells lines from others of the same words: their times, else their places.
 
-    Where nobody says either, it is never the same as another one.
+    Where nobody says either, a line is never the same as another one.
+
+    >>> keys_of(np.array([7, NO_TIME, NO_TIME]), [1, 2, None]).tolist()
+    [7, -4, -1]
     """
-    if time is not None:
-        return time
-    return NO_KEY if offset is None else -2 - offset
+    places: NDArray[np.int64] | int = NO_KEY
+    if offsets is not None:
+        places = np.array([NO_KEY if one is None else -2 - one for one in offsets], np.int64)
+    return np.where(times == NO_TIME, places, times)
 
 
 def log_key(attempt: str | None, node: str | None, file: str) -> str:
@@ -132,10 +149,17 @@ def log_key(attempt: str | None, node: str | None, file: str) -> str:
     return f"{attempt} {node} {file}"
 
 
-def _marks(lines: Iterable[bytes], keys: Iterable[int]) -> NDArray[np.int64]:
-    # Python's own hash: it differs from process to process, and is made anew from the lake.
-    pairs = zip(keys, lines, strict=True)
-    return np.fromiter((hash(pair) for pair in pairs), np.int64)
+@compiled
+def _marks_of(data: NDArray[np.uint8], keys: NDArray[np.int64], seed: Number) -> NDArray[np.int64]:
+    """Return a hash of each line and its key. Nobody can guess the seed, so nor what collides."""
+    found = np.empty(len(keys), np.int64)
+    row = start = 0
+    for place in range(len(data)):
+        if data[place] == _LF:
+            one, two = mixed(data, start, place, seed ^ keys[row], seed)
+            found[row] = one ^ (two << np.int64(1))
+            row, start = row + 1, place + 1
+    return found
 
 
 def _mark(one: Event | SampleBatch) -> int:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from relume.ingest.blocks import Block
+import numpy as np
+
+from relume.ingest.blocks import Block, count_lines
 from relume.ingest.lake import LineBatch
+from relume.ingest.lake.samplebatches import NO_TIME
 from relume.ingest.push.lines import PushedLines
 from relume.ingest.tailing.lines import valid_utf8
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PREFIX = "push "
 """What positions of streams in the lake begin with."""
@@ -76,7 +83,8 @@ class Courses:
         course.line = max(course.line, block.line_at(last) + 1)
         end = block.byte_offset_at(last) + len(block.data) - last
         course.offset = max(course.offset, end)
-        course.newest = max(course.newest, *_known(batch.event_times or ()), 0)
+        if batch.event_times is not None:
+            course.newest = max(course.newest, int(batch.event_times.max(initial=0)))
 
     def positions(self) -> dict[str, str | None]:
         """Return what moved since this was asked last; null for what was forgotten."""
@@ -91,37 +99,74 @@ class Courses:
         return moved
 
 
-def landing_lines(pushed: PushedLines) -> tuple[list[bytes], list[int | None]]:
-    r"""Return the lines of entries as they will land, each with the time of its entry.
+@dataclass(frozen=True, slots=True, eq=False)
+class LandingLines:
+    """Lines as they will land.
+
+    Attributes
+    ----------
+    data
+        Normalised, each line ended by an LF.
+    times
+        UTC microseconds of each, `NO_TIME` where nobody says.
+    """
+
+    data: bytes
+    times: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def newest(self) -> int | None:
+        """The newest of the times; null where nobody says any."""
+        newest = int(self.times.max(initial=NO_TIME))
+        return None if newest == NO_TIME else newest
+
+    def chosen(self, which: NDArray[np.bool_]) -> LandingLines:
+        """Return some of them."""
+        lines = self.data.split(b"\n")
+        data = b"".join(lines[row] + b"\n" for row in np.flatnonzero(which).tolist())
+        return LandingLines(data, self.times[which])
+
+    def part(self, start: int, end: int) -> LandingLines:
+        """Return those from one to before another."""
+        if (start, end) == (0, len(self)):
+            return self
+        lines = self.data.split(b"\n")[start:end]
+        return LandingLines(b"\n".join([*lines, b""]), self.times[start:end])
+
+
+def landing_lines(pushed: PushedLines) -> LandingLines:
+    r"""Return the lines of entries, each with the time of its entry.
 
     >>> from relume.ingest.push.lines import lines_of
-    >>> landing_lines(lines_of({}, [("one", 1_000), ("two\r\nthree\n", 2_000)]))
-    ([b'one', b'two', b'three'], [1, 2, 2])
+    >>> found = landing_lines(lines_of({}, [("one", 1_000), ("two\r\nthree\n", 2_000)]))
+    >>> found.data, found.times.tolist()
+    (b'one\ntwo\nthree\n', [1, 2, 2])
     """
     data, times = pushed.joined(), pushed.microseconds()
-    if b"\r" in data or b"\0" in data or data.count(b"\n") != len(times):
+    if b"\r" in data or b"\0" in data or count_lines(data, 0, len(data)) != len(times):
         cut = [_lines(text) for text in pushed.texts()]
-        times = [time for time, lines in zip(times, cut, strict=True) for _ in lines]
+        times = np.repeat(times, [len(lines) for lines in cut])
         data = "".join(f"{line}\n" for lines in cut for line in lines).encode("utf-8", "replace")
-    plain = Block(valid_utf8(data), "", 0, raw_offset=0, line_offset=0).data
-    return plain[:-1].split(b"\n") if times else [], times
+    return LandingLines(Block(valid_utf8(data), "", 0, raw_offset=0, line_offset=0).data, times)
 
 
-def block_of(
-    name: str, lines: Sequence[bytes], times: Sequence[int | None], course: Course
-) -> Block:
+def block_of(name: str, lines: LandingLines, course: Course) -> Block:
     r"""Return lines as a block of the stream `name`, and move its course on.
 
     >>> course = Course(line=3, offset=40)
-    >>> block = block_of("log", [b"one", b"two"], [1, None], course)
+    >>> lines = LandingLines(b"one\ntwo\n", np.array([1, NO_TIME]))
+    >>> block = block_of("log", lines, course)
     >>> block.data, block.line_at(4), course.to_text()
     (b'one\ntwo\n', 4, '5 48 1')
     """
-    data = b"\n".join([*lines, b""])
+    data = lines.data
     block = Block(data, name, course.line, raw_offset=course.offset, line_offset=course.offset)
     course.line += len(lines)
     course.offset += len(data)
-    course.newest = max(course.newest, *_known(times), 0)
+    course.newest = max(course.newest, lines.newest or 0)
     return block
 
 
@@ -129,7 +174,3 @@ def _lines(text: str) -> list[str]:
     """Each line on its own, so that the time of the entry is that of each."""
     plain = text.replace("\0", " ").replace("\r\n", "\n").replace("\r", "\n")
     return plain.removesuffix("\n").split("\n")
-
-
-def _known(times: Iterable[int | None]) -> list[int]:
-    return [time for time in times if time is not None]

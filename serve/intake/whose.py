@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from relume.clock import MICROSECONDS_PER_SECOND
 from relume.errors import shown
 from relume.events import SchedulerEvent
 from relume.identity import AttemptId
+from relume.ingest.lake.samplebatches import NO_TIME
 from relume.ingest.push.labels import NAMES, plain
 from relume.serve.ledger import AttemptRecord
 from relume.serve.live.jobfacts import OVER
 from relume.verdict import JOB_STREAMS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LOCAL = "local"
 """Cluster of events and lines that name none."""
@@ -185,32 +192,28 @@ class Intervals:
         yield from reversed(found)
 
 
-def shares(owners: Iterable[str | None], count: int) -> Iterator[tuple[str | None, int, int]]:
+def owners_of(
+    named: Named, times: NDArray[np.int64], now: int, cluster: str, intervals: Intervals
+) -> Iterator[tuple[str | None, int, int]]:
     """Yield runs of entries of one owner: the owner, the first, and the one after the last.
 
-    >>> list(shares(["a", "a", None], 3))
-    [('a', 0, 2), (None, 2, 3)]
+    It is the attempt that is named, or that the job id was then; null for none that is known.
     """
-    start = 0
-    for owner, run in groupby(owners):
-        end = start + sum(1 for _ in run)
-        yield owner, start, min(end, count)
-        start = end
-
-
-def owners_of(
-    named: Named, times: Sequence[int | None], now: int, cluster: str, intervals: Intervals
-) -> list[str | None]:
-    """Return the attempt of each entry: the one that is named, or that its job id was then."""
-    if named.attempt is not None or named.job_id is None:
-        return [named.attempt] * len(times)
-    whole = {now if time is None else time for time in (*times[:1], *times[-1:])}
-    known = [time for time in times if time is not None]
-    whole |= {min(known), max(known)} if known else set()
-    found = {intervals.owner(cluster, named.job_id, time) for time in whole}
+    job, count = named.job_id, len(times)
+    if named.attempt is not None or job is None:
+        yield named.attempt, 0, count
+        return
+    times = np.where(times == NO_TIME, now, times)
+    ends = {int(time) for time in (times[0], times[-1], times.min(), times.max())}
+    found = {intervals.owner(cluster, job, time) for time in ends}
     if len(found) == 1:
-        return [found.pop()] * len(times)
-    return [intervals.owner(cluster, named.job_id, now if time is None else time) for time in times]
+        yield found.pop(), 0, count
+        return
+    start = 0
+    for owner, run in groupby(intervals.owner(cluster, job, time) for time in times.tolist()):
+        end = start + sum(1 for _ in run)
+        yield owner, start, end
+        start = end
 
 
 def _first(known: Mapping[str, str], what: str) -> str | None:

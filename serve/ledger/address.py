@@ -9,10 +9,11 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from relume.errors import ConfigError
+from relume.files import small_text
 
 SERVER_DRIVERS = frozenset({"mysql+pymysql", "mariadb+pymysql"})
 _SOCKET = "unix_socket"
-_READABLE_BY_OTHERS = 0o004
+_READABLE_BY_OTHERS, _WRITABLE_BY_OTHERS = 0o004, 0o002
 _EXPECTED = (
     "sqlite:/// and the path of a file, such as sqlite:////var/lib/relume/ledger.db, or "
     "mysql+pymysql://USER@HOST/DATABASE"
@@ -98,15 +99,16 @@ def read_password(file: Path) -> str:
     """
     try:
         mode = file.stat().st_mode
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = small_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"password file {file}", found=str(error), expected="a readable file of UTF-8 text"
         ) from error
-    if mode & _READABLE_BY_OTHERS:
+    if mode & (_READABLE_BY_OTHERS | _WRITABLE_BY_OTHERS):
+        may = "read it" if mode & _READABLE_BY_OTHERS else "write to it"
         raise ConfigError(
             f"password file {file}",
-            found=f"mode {mode & 0o777:o}, which lets everybody read it",
+            found=f"mode {mode & 0o777:o}, which lets everybody {may}",
             expected="mode 600 or 640",
             hint=f"chmod o= {file}",
         )

@@ -114,6 +114,11 @@ class Aftermath:
             for alarm in case.alarms:
                 alarm.is_blind = True
 
+    def waits_for(self, name: str) -> bool:
+        """Whether something may still become of what was said of an attempt, as time goes on."""
+        case = self._cases.get(name)
+        return case is not None and bool(case.alarms)
+
     def look(self, watch: AttemptWatch, now: int) -> None:
         """Take the clock, when the attempt was looked at and decided about."""
         case = self._cases.get(watch.name)

@@ -103,8 +103,9 @@ class Judge:
     _of_run: dict[RunKey, set[str]] = field(default_factory=dict)
     _parsers: Parsers | None = None
     _listening: Listening = field(default_factory=Listening)
+    _quiet: dict[str, int] = field(default_factory=dict)
     _now: int = 0
-    _quiet: tuple[float, int | None] = 0, None
+    _still: tuple[float, int | None] = 0, None
     """Until when ticks only pass the time, if nothing lands; and what `next_change` says."""
 
     def __post_init__(self) -> None:
@@ -130,6 +131,7 @@ class Judge:
 
     def resume(self, known: Judged) -> None:
         """Go on from what another judge of the same rules and settings knew."""
+        self._quiet.clear()
         self.watches, self._aftermath = known.watches, known.aftermath
         self._histories.runs, self._families.left = known.runs, known.left
         self._recent, self._unclaimed = known.recent, known.unclaimed
@@ -150,11 +152,16 @@ class Judge:
         if isinstance(landing, Tick):
             self._look(landing.event_time)
             return self._tick(landing.event_time)
-        self._quiet = 0, None
+        self._still = 0, None
         if isinstance(landing, LineBatch):
             self._look(landing.observed_at)
             self._lines(landing)
-        elif isinstance(landing, SchedulerEvent):
+            return []
+        if isinstance(landing, SampleBatch):
+            self._samples(landing)
+            return []
+        self._quiet.clear()  # whom it touches isn't worth finding out: these are few
+        if isinstance(landing, SchedulerEvent):
             self._look(landing.observed_at)
             self._job(landing)
         elif isinstance(landing, SourceStatus):
@@ -170,13 +177,15 @@ class Judge:
         """Take what was measured, or dumped by a rank."""
         if isinstance(landing, Sample):  # who measures a node doesn't look at its jobs' logs
             self._sample(landing)
-        elif isinstance(landing, SampleBatch):
-            for watch, heard in self._listening.split(landing, self._alone_on):
-                watch.hear(heard, self._now)
         elif isinstance(landing, CollectiveDump):
             dumped = self.watches.get(landing.attempt)
             if dumped is not None:
                 dumped.note_dump(landing)
+
+    def _samples(self, batch: SampleBatch) -> None:
+        for watch, heard in self._listening.split(batch, self._alone_on):
+            self._quiet.pop(watch.name, None)
+            watch.hear(heard, self._now)
 
     def due_at(self, after: int) -> int | None:
         """Return when Advice may settle next, of what becomes due after a time; null for none."""
@@ -198,13 +207,13 @@ class Judge:
 
         Null when they never will. Ticks must still come every `BLIND_SECONDS`.
         """
-        until, change = self._quiet
+        until, change = self._still
         if event_time < until:
             return change
         times = (watch.next_change(event_time) for watch in self.watches.values())
         change = min((time for time in times if time is not None), default=None)
         if self._is_idle():
-            self._quiet = math.inf if change is None else change, change
+            self._still = math.inf if change is None else change, change
         return change
 
     def _is_idle(self) -> bool:
@@ -219,28 +228,33 @@ class Judge:
         if observed_at is None:
             return
         if self._now and observed_at - self._now > BLIND_SECONDS * MICROSECONDS_PER_SECOND:
+            self._quiet.clear()
             for watch in self.watches.values():
                 watch.excuse(observed_at)
             self._aftermath.missed()
-            self._quiet = 0, None
+            self._still = 0, None
         self._now = max(self._now, observed_at)
 
     def _tick(self, now: int) -> list[Advice]:
-        if now < self._quiet[0]:
+        if now < self._still[0]:
             for fleet in self._fleets.values():
                 fleet.pass_time(now)
             return []
-        for watch in self.watches.values():
+        quiet = self._quiet
+        noisy = [watch for name, watch in self.watches.items() if quiet.get(name, now) <= now]
+        for watch in noisy:
             watch.look(now)
         advice = [one for fleet in self._fleets.values() for one in self._survey(fleet, now)]
-        for name, watch in list(self.watches.items()):
-            fleet = self._fleet(watch.run.cluster)
+        for watch in noisy:
+            name, fleet = watch.name, self._fleet(watch.run.cluster)
             made = watch.decide(now, partial(fleet.around, watch, self.watches))
             fleet.decided(watch, is_new=made is not None)
             if made is not None:
                 advice.append(made)
                 self._aftermath.note(watch, made, fleet.incident)
             self._aftermath.look(watch, now)
+            waits = made is not None or self._aftermath.waits_for(name)
+            quiet[name] = now if waits else watch.quiet_until(now)
             if _is_over(watch, now):
                 self._retire(name)
                 while len(self._over) >= MAX_OVER:
@@ -287,6 +301,7 @@ class Judge:
     def _feed(self, watch: AttemptWatch, batch: LineBatch) -> None:
         self._parsers = self._parsers or Parsers(self.zone)
         when = self._now if batch.observed_at is None else batch.observed_at
+        self._quiet.pop(watch.name, None)
         watch.feed(batch.block, self._parsers.of(batch), when)
 
     def _readers(self, batch: LineBatch) -> Iterator[AttemptWatch]:
@@ -385,6 +400,8 @@ class Judge:
 
     def _retire(self, name: str) -> None:
         watch = self.watches.pop(name)
+        self._listening.forget(name)
+        self._quiet.pop(name, None)
         self._stays.move(name, ())
         self._of_run[watch.run].discard(name)
         if not self._of_run[watch.run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import socket
@@ -37,6 +38,9 @@ GRACE_SECONDS = 3
 BACKLOG = 4096
 """Connections that wait to be taken; the kernel's own limit may be lower."""
 LAKE = "lake"
+COLLECT_AFTER = (50_000, 20, 50)
+"""New objects before the collector of garbage looks at them, and its looks before it looks at more;
+Python's 700 would stop a busy service many times a second."""
 
 
 def run_service(
@@ -110,7 +114,6 @@ def run_service(
             app.state.feed,
         )
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
-        threading.Thread(target=_warm_up_pushes, name="warm-up pushes", daemon=True).start()
         stop = threading.Event()
         thread = threading.Thread(target=runner.run, args=(stop,), name="runner")
         thread.start()
@@ -135,21 +138,21 @@ def run_service(
 
 
 def _warm_up() -> None:
-    """Load what judges the pace of jobs beside the start: the first step shouldn't wait for it."""
+    """Load what decodes pushes and judges the pace of jobs: the first step shouldn't wait for it.
+
+    What is there then stays: the collector of garbage needn't look at it again and again, nor so
+    often, since next to nothing of ours is in cycles.
+    """
     try:
         from relume.models.straggler.stream import warm_up  # noqa: PLC0415 - numba takes a second
 
+        warm_up_pushes()
         warm_up()
     except Exception:
-        log.exception("the pace of jobs can't be judged")
-
-
-def _warm_up_pushes() -> None:
-    """The same for what decodes pushes."""
-    try:
-        warm_up_pushes()
-    except Exception:
-        log.exception("pushes can't be decoded")
+        log.exception("pushes can't be decoded, or the pace of jobs can't be judged")
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def _require(serve: ServeSettings) -> None:

@@ -272,6 +272,8 @@ class Session:
 
     def _land(self, landings: Sequence[Landing], *, force: bool) -> None:
         self._lake.append(landings)
+        if force:
+            self._lake.begin()
         advised = [self._books.take(landing) for landing in landings]
         waited = self._now - self._committed_at >= COMMIT_SECONDS * MICROSECONDS_PER_SECOND
         if force or any(advised) or waited:

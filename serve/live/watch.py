@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from relume.models.hang.detector import HangDetector
     from relume.models.straggler.detector import StragglerDetector
 
+FOREVER = 2**63 - 1
+"""Later than any time in microseconds."""
 SETTLE_SECONDS = 10.0
 """After the first sign of a failure more evidence is waited for, at most so long (DESIGN 5)."""
 _NO_FAULT = frozenset({"PREEMPTED", "CANCELLED", "REVOKED", "COMPLETED", "TIMEOUT", "DEADLINE"})
@@ -355,6 +357,18 @@ class AttemptWatch:
         if self.course.is_over or self._mind.is_waiting or self._pace.has_news:
             return event_time
         return None if self._blind else self._silence.next_change()
+
+    def quiet_until(self, event_time: int) -> int:
+        """Return up to when this needs no look if nothing is taken in: `event_time` for not at all.
+
+        To be asked when it was looked at and decided about.
+        """
+        looked = self._looked
+        is_settled = looked is not None and not self._mind.is_sign(looked) and self._mind.is_calm
+        if not is_settled or self.is_silent:
+            return event_time
+        change = self.next_change(event_time)
+        return FOREVER if change is None else change
 
     @property
     def due_at(self) -> int | None:

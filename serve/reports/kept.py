@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from relume.advice import Advice
+from relume.errors import UnreachableError
 from relume.identity import AttemptId
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import (
@@ -25,6 +26,8 @@ from relume.serve.reports.scoreboard import Ran, Scoreboard, scores
 DAY = 86_400_000_000
 KEPT_DAYS = 90
 """What is older is forgotten; whoever asks for more has it read anew each time."""
+TURN_SECONDS = 10.0
+"""How long a look waits for another one."""
 _SLACK = 7 * DAY
 """An alarm may be raised some time after its attempt ended."""
 
@@ -65,13 +68,27 @@ class KeptRecord:
         return len(self._advice) + len(self._labels) + len(self._attempts)
 
     def rightness(self, since: int, until: int, *, most_false: int = 0) -> Rightness:
-        """Return how right Advice was from `since` to `until`, with the newest false alarms."""
+        """Return how right Advice was from `since` to `until`, with the newest false alarms.
+
+        Raises
+        ------
+        UnreachableError
+            When the ledger can't be read, or another look waits for it.
+        """
         if since < until - self._kept:
             anew = KeptRecord(self._ledger, kept=until - since)
             return anew.rightness(since, until, most_false=most_false)
-        with self._lock:
+        if not self._lock.acquire(timeout=TURN_SECONDS):
+            raise UnreachableError(
+                "the scoreboard",
+                found=f"another look that has read the ledger for {TURN_SECONDS:.0f} s",
+                hint="is the ledger's server slow or away?",
+            )
+        try:
             self._read(max(0, until - self._kept))
             return self._counted(since, until, most_false)
+        finally:
+            self._lock.release()
 
     def _counted(self, since: int, until: int, most_false: int) -> Rightness:
         alarms = alarms_of(self._told(since))

@@ -1,8 +1,10 @@
-"""Files that a person names: whether reading one would ever end."""
+"""Files that a person names: whether reading one would ever end, and small ones as text."""
 
 from __future__ import annotations
 
+import errno
 import stat
+from codecs import BOM_UTF8
 from pathlib import Path
 
 _KINDS = (
@@ -39,6 +41,24 @@ def special_kind(path: Path) -> str | None:
     if kind is None or path.resolve() == _NULL or _is_handed_over(path, mode):
         return None
     return kind
+
+
+def small_text(path: Path, encoding: str = "utf-8") -> str:
+    """Return the text of a small file, such as one of tokens, from whatever editor.
+
+    A byte order mark at its beginning is no part of it.
+
+    Raises
+    ------
+    OSError
+        When it can't be read, or might have no end (`special_kind`).
+    UnicodeDecodeError
+        When it is no text of that encoding.
+    """
+    kind = special_kind(path)
+    if kind is not None:
+        raise OSError(errno.EINVAL, f"{kind}, of which nobody knows whether it ends", str(path))
+    return path.read_bytes().removeprefix(BOM_UTF8).decode(encoding)
 
 
 def _is_handed_over(path: Path, mode: int) -> bool:

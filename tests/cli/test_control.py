@@ -127,7 +127,7 @@ def test_a_slurm_that_is_away(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    Path("token").write_text("# of the controller\n\nword\nanother\n")
+    Path("token").write_text("\ufeff# of the controller\r\n\n  # more\nsha256:ab\nword\nanother\n")
     token = ("--token-file", "token") if command == "control" else ()
     with pytest.raises(UnreachableError, match="scontrol"):
         run(command, *token, "--folder", "state", "-p", "gpu", "--mode", "act", "--once")

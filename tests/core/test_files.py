@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relume.files import special_kind
+from relume.files import small_text, special_kind
 
 
 def test_files_and_folders_are_nothing_special(tmp_path: Path) -> None:
@@ -49,3 +49,16 @@ def test_the_null_device_is_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/null")
     assert special_kind(Path("/dev/null")) is None
     assert special_kind(tmp_path / "link") is None
+
+
+def test_small_texts_come_from_any_editor_and_end(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes("\ufeffsecret\r\n".encode())
+    assert small_text(file).splitlines() == small_text(file, "ascii").splitlines() == ["secret"]
+    file.write_bytes(b"\xff")
+    with pytest.raises(UnicodeDecodeError):
+        small_text(file)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="a named pipe, of which nobody knows"):
+        small_text(pipe)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relume.ingest.blocks import Block, BlockPiece
+from relume.ingest.blocks import Block
+from relume.ingest.lake.batches import logical_lines
 from relume.ingest.loglines import LineParser
 from relume.serve import tails as module
 from relume.serve.tails import OPEN_TAILS, TAIL_BYTES, Tails
@@ -54,27 +57,38 @@ def test_a_kernel_s_clock_says_nothing_of_the_job() -> None:
 
 
 @given(
-    st.lists(st.sampled_from([b"", b"a", b"line\rdrawn", b"crlf\r", b"x" * 30]), max_size=40),
+    st.lists(
+        st.lists(st.sampled_from([b"", b"a", b"line\rdrawn", b"crlf\r", b"x" * 30]), min_size=1),
+        min_size=1,
+        max_size=6,
+    ),
     st.integers(5, 60),
+    st.integers(-1, 40),
     st.booleans(),
 )
 def test_the_last_lines_are_those_that_a_walk_from_the_end_finds(
-    lines: list[bytes],
+    blocks: list[list[bytes]],
     kept: int,
+    line: int,
     ends: bool,  # noqa: FBT001
 ) -> None:
-    block = Block(
-        b"\n".join(lines) + (b"\n" if ends else b""), "log", 3, raw_offset=0, line_offset=0
-    )
-    data = block.data
+    told: list[tuple[int, bytes]] = []
+    tails, parser, first = Tails(), LineParser("log"), 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "TAIL_BYTES", kept)
         patch.setattr(module, "TAIL_LINES", kept // 3)
-        found = module._last_lines(data)  # noqa: SLF001
-        walked = module._last_long_lines(data, len(data) - data.endswith(b"\n"))  # noqa: SLF001
-    assert found == walked
-    assert list(block.lines_from(found[0])) == [block.line_at(start) for start in found[0]]
-    begin = data.find(b"\n") + 1
-    piece = BlockPiece(block, begin, len(data))
-    starts = [start - begin for start in found[0] if start >= begin]
-    assert list(piece.lines_from(starts)) == [piece.line_at(start) for start in starts]
+        patch.setattr(module, "MAX_TEXT", 20)
+        for lines in blocks:
+            raw = b"\n".join(lines) + (b"\n" if ends or lines is not blocks[-1] else b"")
+            block = Block(raw, "log", first, raw_offset=0, line_offset=0)
+            first += raw.count(b"\n")
+            if block.data:
+                tails.add(block, parser)
+                told += [
+                    (block.line_at(start), text[:20]) for start, text in logical_lines(block.data)
+                ]
+        while len(told) > kept // 3 or (sum(len(text) for _, text in told) > kept and told[1:]):
+            del told[0]
+        told = list(itertools.takewhile(lambda one: one[0] > line, told[::-1]))[::-1]
+        found = [tail.after(line) for _, tail in tails.of_job()]
+    assert [list(zip(*one, strict=True)) for one in found] == [told] * len(found)

@@ -44,6 +44,7 @@ MODULES: Final = frozenset(
         "relume.ingest.timestamps",
         "relume.serve.analysis",
         "relume.serve.kept",
+        "relume.serve.linerun",
         "relume.serve.progress",
         "relume.serve.scanplan",
         "relume.serve.tails",

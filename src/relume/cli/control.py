@@ -239,11 +239,12 @@ def _slurm_conf(settings: ControllerSettings) -> Path | None:
 
 def _token(settings: ControllerSettings) -> str | None:
     from relume.errors import ConfigError
+    from relume.files import small_text
 
     if not settings.token_file:
         return None
     try:
-        lines = Path(settings.token_file).read_text(encoding="ascii").splitlines()
+        lines = small_text(Path(settings.token_file), "ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"controller.token_file {settings.token_file}",
@@ -251,11 +252,12 @@ def _token(settings: ControllerSettings) -> str | None:
             expected="a readable file with a token",
         ) from error
     # The same file as the service's: one token a line, and lines of comments.
-    words = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    stripped = (line.strip() for line in lines)
+    words = [line for line in stripped if line and not line.startswith(("#", "sha256:"))]
     if not words or not words[0].isprintable() or " " in words[0]:
         raise ConfigError(
             f"controller.token_file {settings.token_file}",
-            found="no token in its first line",
-            expected="a token a line; blank lines and # are left out",
+            found="no token",
+            expected="a token a line; blank lines, # and sha256: (no token itself) are left out",
         )
     return words[0]

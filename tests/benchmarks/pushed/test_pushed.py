@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bad_server import Visit, serving
@@ -16,7 +17,7 @@ from relume.errors import UnreachableError
 from relume.ingest.eventlines import decode_event
 from relume.ingest.lake import LakeWriter, LineBatch
 from relume.ingest.push.loki import loki_json
-from relume.serve.intake.streams import Course, block_of, landing_lines
+from relume.serve.intake.streams import Course, LandingLines, block_of, landing_lines
 
 
 def test_a_story_is_what_agents_send() -> None:
@@ -24,7 +25,9 @@ def test_a_story_is_what_agents_send() -> None:
     states = [decode_event(push.body.strip()) for push in pushes if push.route == EVENTS]
     assert [getattr(event, "state", None) for event in states] == ["RUNNING", "FAILED"]
     bodies = [loki_json(push.body) for push in pushes if push.route == LOKI]
-    lines = [line for body in bodies for one in body for line in landing_lines(one)[0]]
+    lines = [
+        line for body in bodies for one in body for line in landing_lines(one).data.splitlines()
+    ]
     assert len(lines) == sum(push.lines for push in pushes)
     assert lines[-3:] == [b"one", b"two", b"three"]
     assert [push.seconds for push in pushes] == sorted(push.seconds for push in pushes)
@@ -59,8 +62,8 @@ def test_what_is_never_taken_is_an_error(status: int, monkeypatch: pytest.Monkey
 def test_lines_of_a_lake_are_counted_once(tmp_path: Path) -> None:
     with LakeWriter(tmp_path) as lake:
         for _ in range(2):
-            block = block_of("log", [b"a", b"b"], [1, 2], Course())
-            lake.append([LineBatch(block=block, event_times=(1, 2))])
+            block = block_of("log", LandingLines(b"a\nb\n", np.array([1, 2])), Course())
+            lake.append([LineBatch(block=block, event_times=np.array([1, 2]))])
         lake.commit()
     assert bench.lines_in(tmp_path) == (2, 2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from relume.clock import from_iso
 from relume.ingest.blocks import Block
 from relume.ingest.lake import LandedBlock, LineBatch, Parsers, batches
 from relume.ingest.lake.batches import logical_lines
+from relume.ingest.lake.samplebatches import NO_TIME
 
 
 def batch(raw: bytes, read: str | None, **origin: Any) -> LineBatch:
@@ -82,7 +84,7 @@ def test_logical_lines(data: bytes, lines: list[tuple[int, bytes]]) -> None:
 
 
 def test_lines_whose_times_are_told_apart_have_those_and_the_node_of_their_log() -> None:
-    told = batch(b"a\nb\n", None, event_times=(7, None), node="gpu-1")
+    told = batch(b"a\nb\n", None, event_times=np.array([7, NO_TIME]), node="gpu-1")
     found = [(line.text, line.event_time, line.node) for line in Parsers().lines(told)]
     assert found == [("a", 7, "gpu-1"), ("b", None, "gpu-1")]
 
@@ -102,6 +104,6 @@ def test_lines_of_a_landed_block_have_the_numbers_that_landed(
     starts = [start for start, _ in logical_lines(block.data)]
     assert [block.line_at(start) for start in starts] == lines
     assert block.lines_at(np.array(starts)).tolist() == lines
-    for first in range(len(starts)):
-        assert list(block.lines_from(starts[first:])) == lines[first:]
-    assert list(block.lines_from([])) == []
+    ends = [*starts[1:], len(block.data)]
+    for first, last in itertools.combinations_with_replacement(range(len(starts)), 2):
+        assert list(block.numbers(starts[first], ends[last])) == lines[first : last + 1]

@@ -192,7 +192,11 @@ def test_too_many_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_times_nobody_says_are_null() -> None:
     lines = lines_of({}, [("a", NO_TIME), ("ü", -1)])
-    assert (len(lines), lines.microseconds(), lines.texts()) == (2, [None, -1], ["a", "ü"])
+    assert (len(lines), lines.microseconds().tolist(), lines.texts()) == (
+        2,
+        [NO_TIME, -1],
+        ["a", "ü"],
+    )
     assert lines_of({}, []).joined() == b""
 
 

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from relume.errors import InputError
 from relume.ingest.push import lines as lines_module
-from relume.ingest.push.lines import PushedLines
+from relume.ingest.push.lines import NO_TIME, PushedLines
 from relume.ingest.push.otlp import otlp_json, otlp_protobuf
 
 NOON = 1_767_355_200_000_000_000
@@ -70,7 +70,7 @@ REQUESTS = st.lists(
 
 
 def told(lines: list[PushedLines]) -> list[Any]:
-    return [(dict(one.labels), one.texts(), one.microseconds()) for one in lines]
+    return [(dict(one.labels), one.texts(), one.microseconds().tolist()) for one in lines]
 
 
 def both(resources: Any) -> tuple[bytes, bytes]:
@@ -123,7 +123,7 @@ def test_what_a_record_says_of_itself_goes_before_its_resource() -> None:
     for decode, body in zip((otlp_json, otlp_protobuf), both(resources), strict=True):
         ranked, plain = decode(body)
         assert ranked.labels == {"host.name": "n1", "job_id": "7", "rank": "1"}
-        assert (ranked.texts(), ranked.microseconds()) == (["a", "c"], [None, None])
+        assert (ranked.texts(), ranked.microseconds().tolist()) == (["a", "c"], [NO_TIME, NO_TIME])
         assert (plain.labels, plain.texts()) == ({"host.name": "n1", "job_id": "7"}, ["b"])
 
 

@@ -44,7 +44,7 @@ def test_alertmanager_shows_what_goes_on_and_forgets_what_is_over(
         one = shown["RelumeIncident"]
         assert one["labels"]["attempt"] == advice.attempt
         assert one["labels"]["severity"] == "critical"
-        assert one["generatorURL"].startswith("https://relume.example/v1/incidents/")
+        assert one["generatorURL"].startswith("https://relume.example/incidents/")
         assert one["annotations"]["description"] == "kernel.log:4 NVRM: Xid 79: lost"
         desk.close(advice)
         lane.step()

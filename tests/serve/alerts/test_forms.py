@@ -51,7 +51,7 @@ def test_long_text_is_cut() -> None:
 def test_a_webhook_s_body_says_all_that_is_known() -> None:
     body = webhook(message(base="https://relume.example/"))
     assert body["attempt"] == ATTEMPT
-    assert body["link"] == f"https://relume.example/v1/incidents/{body['incident_id']}"
+    assert body["link"] == f"https://relume.example/incidents/{body['incident_id']}"
     assert body["lines"] == ["kernel.log:4 NVRM: Xid 79: lost"]
     assert (body["closed_at"], body["version"], body["level"]) == (None, 1, "critical")
     assert slack(message(base="https://relume.example"))["text"].endswith(body["incident_id"])

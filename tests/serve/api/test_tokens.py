@@ -54,12 +54,12 @@ def test_the_tokens_themselves_are_not_kept() -> None:
     assert OLD not in repr(vars(Tokens({Role.CONTROL: [OLD]})))
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o604])
-def test_a_file_that_everybody_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "may"), [(0o644, "read it"), (0o604, "read"), (0o602, "write to it")]
+)
+def test_a_file_that_everybody_can_read_is_refused(tmp_path: Path, mode: int, may: str) -> None:
     file = token_file(tmp_path, OLD, mode)
-    with pytest.raises(
-        ConfigError, match=r"found mode 6.4, which lets everybody read it.*chmod o="
-    ):
+    with pytest.raises(ConfigError, match=rf"found mode 6.., which lets everybody {may}.*chmod o="):
         read_tokens({Role.CONTROL: file})
 
 

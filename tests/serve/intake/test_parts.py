@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from pushing import ATTEMPT
 from relume.errors import InputError, UnreachableError
 from relume.events import NodeEvent, Sample, SchedulerEvent
 from relume.ingest.lake import LineBatch, SampleBatch, SampleSeries
-from relume.ingest.lake.samplebatches import series_table
+from relume.ingest.lake.samplebatches import NO_TIME, series_table
 from relume.ingest.push.lines import lines_of
 from relume.serve.intake import seen as seen_module
 from relume.serve.intake import senders as senders_module
@@ -22,11 +23,14 @@ from relume.serve.intake.bodies import Body, Outcome
 from relume.serve.intake.eventbodies import body_of_lines
 from relume.serve.intake.queue import BusyError, IntakeQueue
 from relume.serve.intake.records import record_of
-from relume.serve.intake.seen import NO_KEY, Seen, key_of
+from relume.serve.intake.seen import Seen, keys_of
 from relume.serve.intake.senders import Senders
-from relume.serve.intake.streams import PREFIX, Courses, block_of, landing_lines
+from relume.serve.intake.streams import PREFIX, Courses, LandingLines, block_of, landing_lines
 from relume.serve.intake.whose import Intervals, Named, owners_of
 from relume.serve.ledger import AttemptRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MINUTE = 60 * SECOND
 
@@ -79,16 +83,26 @@ def test_more_events_than_a_body_may_have(monkeypatch: pytest.MonkeyPatch) -> No
         body_of_lines(b"\n\n\n", "agent")
 
 
+def one_line(data: bytes, time: int) -> LandingLines:
+    return LandingLines(data, np.array([time]))
+
+
+def keys(*times: int) -> NDArray[np.int64]:
+    return keys_of(np.array(times, np.int64))
+
+
 def test_lines_are_known_by_time_and_words() -> None:
     seen = Seen()
-    keys = [key_of(5), key_of(5), key_of(6)]
-    seen.note("log", [b"a", b"b", b"a"], keys, T0)
-    again = seen.repeated("log", [b"a", b"c", b"a"], [key_of(5), key_of(5), key_of(7)])
+    seen.note("log", b"a\nb\na\n", keys(5, 5, 6), T0)
+    again = seen.repeated("log", b"a\nc\na\n", keys(5, 5, 7))
     assert again.tolist() == [True, False, False]
-    assert not seen.repeated("log", [b"a"], [key_of(9)]).any()
-    assert not seen.repeated("other", [b"a"], [key_of(5)]).any()
-    seen.note("log", [b"a"], [NO_KEY], T0)
-    assert not seen.repeated("log", [b"a"], [NO_KEY]).any()
+    assert not seen.repeated("log", b"a\n", keys(9)).any()
+    assert not seen.repeated("other", b"a\n", keys(5)).any()
+    seen.note("log", b"a\n", keys(NO_TIME), T0)
+    assert not seen.repeated("log", b"a\n", keys(NO_TIME)).any()
+    placed = keys_of(np.array([NO_TIME]), [12])
+    seen.note("log", b"a\n", placed, T0)
+    assert seen.repeated("log", b"a\n", placed).all()
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,13 +110,13 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen_module, "MAX_EVENTS", 2)
     seen = Seen()
     for time in range(5):
-        seen.note("log", [b"a"], [key_of(time)], T0 + time)
+        seen.note("log", b"a\n", keys(time), T0 + time)
     assert len(seen) == 3
-    assert not seen.repeated("log", [b"a"], [key_of(0)]).any()
+    assert not seen.repeated("log", b"a\n", keys(0)).any()
     events = [NodeEvent(source="a", node=f"n{number}", state="DOWN") for number in range(3)]
     assert [seen.is_new(event, T0) for event in events] == [True] * 3
     assert seen.is_new(events[0], T0)
-    seen.note("log", [b"a"], [key_of(9)], T0 + 11 * MINUTE)
+    seen.note("log", b"a\n", keys(9), T0 + 11 * MINUTE)
     assert len(seen) == 1
     assert seen.is_new(events[2], T0 + 22 * MINUTE)
 
@@ -159,8 +173,11 @@ def test_the_newest_attempt_that_ran_then_owns_a_line() -> None:
     assert owner(T0 + 4 * MINUTE) is None
     assert intervals.owner("lab", "8", T0) is None
     named = Named("f", job_id="7")
-    times = [T0 + 4 * MINUTE, None]
-    assert owners_of(named, times, T0 + 4 * MINUTE, "lab", intervals) == [None, None]
+    now = T0 + 4 * MINUTE
+    assert list(owners_of(named, np.array([now, NO_TIME]), now, "lab", intervals)) == [(None, 0, 2)]
+    times = np.array([T0, T0 + 2 * MINUTE, T0 + 3 * MINUTE, NO_TIME])
+    found = list(owners_of(named, times, now, "lab", intervals))
+    assert found == [(ATTEMPT, 0, 1), (second, 1, 3), (None, 3, 4)]
 
 
 def test_what_the_ledger_remembers_of_a_job_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +204,7 @@ def test_what_the_ledger_remembers_of_a_job_counts(monkeypatch: pytest.MonkeyPat
 def test_streams_count_on_and_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams_module, "MAX_STREAMS", 2)
     courses = Courses({f"{PREFIX}old": "3 40 7", "other": "x"})
-    block = block_of("old", [b"one"], [9], courses.of("old"))
+    block = block_of("old", one_line(b"one\n", 9), courses.of("old"))
     assert (block.line_at(0), block.byte_offset_at(0)) == (3, 40)
     assert courses.positions() == {f"{PREFIX}old": "4 44 9"}
     courses.of("b")
@@ -195,14 +212,25 @@ def test_streams_count_on_and_the_oldest_are_forgotten(monkeypatch: pytest.Monke
     assert courses.positions()[f"{PREFIX}old"] is None
     again = Courses({})
     again.recall(LineBatch(block=block))
-    again.recall(LineBatch(block=block, event_times=(5,)))
+    again.recall(LineBatch(block=block, event_times=np.array([5])))
     assert again.positions() == {f"{PREFIX}old": "4 44 5"}
 
 
 def test_entries_become_lines() -> None:
     pushed = lines_of({}, [("a\0b\rc", 1000), ("\x1b[31mred\x1b[0m", 2000)])
-    assert landing_lines(pushed) == ([b"a b", b"c", b"red"], [1, 1, 2])
-    assert landing_lines(lines_of({}, [])) == ([], [])
+    found = landing_lines(pushed)
+    assert (found.data, found.times.tolist()) == (b"a b\nc\nred\n", [1, 1, 2])
+    nothing = landing_lines(lines_of({}, []))
+    assert (nothing.data, len(nothing), nothing.newest) == (b"", 0, None)
+
+
+def test_some_of_lines_are_lines_with_their_times() -> None:
+    lines = LandingLines(b"a\n\nc\n", np.array([1, NO_TIME, 3]))
+    part = lines.part(1, 3)
+    assert (part.data, part.times.tolist(), part.newest) == (b"\nc\n", [NO_TIME, 3], 3)
+    chosen = lines.chosen(np.array([True, False, True]))
+    assert (chosen.data, chosen.times.tolist()) == (b"a\nc\n", [1, 3])
+    assert lines.part(0, 3) is lines
 
 
 def test_senders_are_bounded_and_those_that_stay_away_forgotten(
@@ -226,7 +254,7 @@ def test_senders_are_bounded_and_those_that_stay_away_forgotten(
     assert [one.source for one in senders.heard("c", T0 + 3 * MINUTE)] == ["push c"]
     assert not list(senders.look(T0 + 62 * MINUTE)) or senders.stale
     assert len(senders) == 1
-    senders.recall(LineBatch(block=block_of("f", [b"x"], [1], Courses({}).of("f"))))
+    senders.recall(LineBatch(block=block_of("f", one_line(b"x\n", 1), Courses({}).of("f"))))
     assert len(senders) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from relume.advice import Disposition, Mode, Operation, Reconciliation
 from relume.errors import UnreachableError
 from relume.models.worth.outcomes import Label
 from relume.serve.ledger import Ledger, sqlite_url
+from relume.serve.reports import kept as kept_module
 from relume.serve.reports.falsepositives import false_positives
 from relume.serve.reports.kept import KeptRecord
 from relume.serve.reports.scoreboard import scoreboard
@@ -142,3 +144,28 @@ def test_a_ledger_that_fails_is_read_again(ledger: Ledger, monkeypatch: pytest.M
         with pytest.raises(UnreachableError):
             kept.rightness(CREATED, until)
     assert kept.rightness(CREATED, until).board.total.alarms == 1
+
+
+def test_nobody_waits_for_long_behind_a_look_that_hangs(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, reading, over = KeptRecord(ledger), threading.Event(), threading.Event()
+    real = ledger.last_news
+
+    def hanging() -> int:
+        reading.set()
+        over.wait(120)
+        return real()
+
+    monkeypatch.setattr(ledger, "last_news", hanging)
+    monkeypatch.setattr(kept_module, "TURN_SECONDS", 0.01)
+    first = threading.Thread(target=kept.rightness, args=(CREATED, CREATED + DAY))
+    first.start()
+    try:
+        assert reading.wait(120)
+        with pytest.raises(UnreachableError, match="another look that has read the ledger"):
+            kept.rightness(CREATED, CREATED + DAY)
+    finally:
+        over.set()
+        first.join()
+    assert kept.rightness(CREATED, CREATED + DAY).board.total.alarms == 0
