@@ -74,7 +74,7 @@ def test_answers_are_held_against_the_document(
     asker = Asker(document, stage.service.url, known=stage.known, tally=tally)
     assert f"GET {ENDLESS}" not in asker.operations
     for path in ("/v1/advice/{advice_id}/approve", "/v1/attempts/{attempt}"):
-        asker.ask(stage.headers(role), seed=1, seconds=1, only=path, boundaries=False)
+        asker.ask(stage.headers(role), seed=1, seconds=None, only=path, boundaries=False)
     assert tally.operations <= asker.operations
     assert (tally.errors, tally.violations) == (0, {})
     seen = {200, 409} if role is Role.CONTROL else {401}
@@ -88,7 +88,7 @@ def test_an_answer_that_the_document_does_not_allow_is_told(
     wrong["components"]["schemas"]["Alive"]["required"] = ["missing"]
     tally = Tally()
     asker = Asker(wrong, stage.service.url, known={}, tally=tally)
-    asker.ask({}, seed=1, seconds=1, only="/healthz", boundaries=False)
+    asker.ask({}, seed=1, seconds=None, only="/healthz", boundaries=False)
     assert tally.violations["response_schema_conformance"] > 0
     assert "missing" in "".join(tally.examples)
 
