@@ -262,8 +262,8 @@ def prune(
     plan = plan_pruning(lake, SystemClock().now() - from_seconds(days * 86_400))
     for table, amount in plan.tables.items():
         typer.echo(
-            f"{table}: {counted(amount.segments, 'segment', ',')}, {counted(amount.rows, 'row', ',')}, "
-            f"{counted(amount.bytes, 'byte', ',')}"
+            f"{table}: {counted(amount.segments, 'segment', ',')}, "
+            f"{counted(amount.rows, 'row', ',')}, {counted(amount.bytes, 'byte', ',')}"
         )
     if plan.is_held_back:
         say("more of it is old enough, but the service that uses the lake still needs it")
