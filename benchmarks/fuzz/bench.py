@@ -17,6 +17,7 @@ from relume import __version__
 from relume.benchmarks.fuzz.addresses import ask_pages, ask_streams
 from relume.benchmarks.fuzz.described import Asker, require_schemathesis
 from relume.benchmarks.fuzz.pushing import push_bodies
+from relume.benchmarks.fuzz.raw import send_raw
 from relume.benchmarks.fuzz.scene import Scene, scene
 from relume.benchmarks.fuzz.tally import Tally
 from relume.benchmarks.machine import Usage, describe, measured, status_bytes
@@ -26,7 +27,7 @@ from relume.serve.api import Role
 
 SEED = 20261201
 MINUTES = 10.0
-PAGES, STREAMS = 100, 30
+PAGES, STREAMS, RAW = 100, 30, 100
 """Asked in each round."""
 MAX_COMPLAINTS = 20
 SLICE_SECONDS = 25.0
@@ -125,6 +126,7 @@ def _steps(
     return [
         lambda _: ask_pages(stage, found.asked, dice, PAGES),
         lambda _: ask_streams(stage, found.asked, dice, STREAMS),
+        lambda _: send_raw(stage, found.asked, dice, RAW),
         *map(by, ROLES),
     ]
 

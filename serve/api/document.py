@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 _ALWAYS = (414, 421, 431)
-_WITH_ROLE = (401, 403)
+_WITH_ROLE = (401, 403, 503)
+"""Whoever needs a role asks for what a ledger or a runner has, and these may be away."""
 _METHODS = frozenset({"get", "put", "post", "delete", "patch"})
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _BODIES: Mapping[str, tuple[str, ...]] = {

@@ -75,6 +75,9 @@ class HeadLimits(HttpToolsProtocol):
         self._stop_timer()
         super().on_headers_complete()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: what wants to be a WebSocket is answered as any other request."""
+
     def _end_if_large(self) -> None:
         if self._head_bytes > self.max_head_bytes:
             words = f"the headers of a request are larger than {self.max_head_bytes} bytes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import itertools
+import os
 import shutil
 import signal
 import subprocess
@@ -99,10 +100,16 @@ class MariaDB:
         self._process.wait(START_SECONDS)
         self._process = None
 
-    def send(self, number: signal.Signals) -> None:
-        """Send the server a signal."""
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the server take connections, and neither answer nor end."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all of its threads stand still
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         """Stop the server if it runs."""

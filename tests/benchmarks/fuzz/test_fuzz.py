@@ -18,6 +18,7 @@ from relume.benchmarks.fuzz.bodies import Push, good_pushes
 from relume.benchmarks.fuzz.described import ENDLESS, Asker
 from relume.benchmarks.fuzz.mutations import CHANGES, mutated
 from relume.benchmarks.fuzz.pushing import OVERSIZE_EVERY, bodies, push_bodies
+from relume.benchmarks.fuzz.raw import send_raw
 from relume.benchmarks.fuzz.scene import Scene, scene
 from relume.benchmarks.fuzz.tally import MAX_EXAMPLES, Tally
 from relume.benchmarks.machine import Usage
@@ -55,8 +56,10 @@ def test_bad_ones_are_survived(stage: Scene) -> None:
     push_bodies(stage, found.pushed, seed=3, until=lambda number: number >= 25)
     ask_pages(stage, found.asked, Random(1), 10)
     ask_streams(stage, found.asked, Random(2), 5)
+    asked = found.asked.statuses.total()
+    send_raw(stage, found.asked, Random(3), 10)
     bench.settle(stage, found)
-    assert (found.pushed.statuses.total(), found.asked.statuses.total()) == (75, 15)
+    assert (found.pushed.statuses.total(), asked) == (75, 15)
     result = bench.result_of(found, USAGE, is_whole=False)
     assert result.passed, result.notes
     assert result.measures["bodies"] == 75

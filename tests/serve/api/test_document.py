@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from advising import ATTEMPT, make_advice, make_attempt
+from relume.advice import Mode
 from relume.errors import InputError, UnreachableError
 from relume.ingest.push.bodies import BodyTooLargeError
 from relume.serve import ledger as ledger_package
@@ -65,3 +68,14 @@ def test_what_is_pushed_is_described(service: Service) -> None:
         assert paths[path]["post"]["requestBody"]["content"], path
     logs = paths["/v1/logs"]["post"]
     assert logs["requestBody"]["content"].keys() == logs["responses"]["200"]["content"].keys()
+
+
+def test_the_examples_of_the_page_do_what_it_says(repository: Path, service: Service) -> None:
+    service.ledger.put_advice(make_advice(mode=Mode.APPROVE, decided_at=None))
+    for attempt in (ATTEMPT, "lab/124@1767323046.0"):
+        service.ledger.put_attempt(make_attempt(attempt=attempt))
+    page = (repository / "docs/api.md").read_text()
+    names = {"client": service.control}
+    examples = doctest.DocTestParser().get_doctest(page, names, "docs/api.md", None, 0)
+    assert len(examples.examples) > 10
+    assert doctest.DocTestRunner().run(examples).failed == 0

@@ -182,3 +182,13 @@ def test_requests_in_a_row_are_answered_in_their_order(port: int) -> None:
 def test_the_limits_of_the_service_are_wider_than_those_of_the_gate() -> None:
     assert HeadLimits.max_head_bytes > 32 * 1024
     assert HeadLimits.head_seconds >= 10
+
+
+def test_what_wants_to_be_a_websocket_is_a_request_as_any_other(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connected(port) as connection:
+        wish = b"Host: x\r\nConnection: upgrade\r\nUpgrade: websocket"
+        connection.sendall(FINE.replace(b"Host: x", wish))
+        assert answer(connection) == b"0"
+    assert caplog.text == ""
