@@ -194,15 +194,15 @@ def all_of(errors: Sequence[Error], what: str) -> Error:
     return error
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun; the plural ends in s.
+def counted(count: int, noun: str, form: str = "") -> str:
+    """Return a number, formatted as `form` says, with its noun; the plural ends in s.
 
     Examples
     --------
-    >>> counted(1, "line"), counted(0, "line"), counted(12_000, "line")
+    >>> counted(1, "line"), counted(0, "line"), counted(12_000, "line", ",")
     ('1 line', '0 lines', '12,000 lines')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:{form}} {noun}" if count == 1 else f"{count:{form}} {noun}s"
 
 
 def shown(value: object) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 import tracemalloc
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relume.ingest.blocks import (
     BLOCK_BYTES,
@@ -15,6 +18,7 @@ from relume.ingest.blocks import (
     OVERLAP_BYTES,
     Block,
     BlockAssembler,
+    BlockPiece,
     blocks_of_lines,
 )
 from relume.ingest.skips import SkipCounts
@@ -218,3 +222,16 @@ def test_numbers_go_on_whatever_was_asked_of_the_block_before(asked: tuple[int, 
             for offset in asked:
                 assert block.line_at(offset) == int(block.data[offset - offset % 8 :][:3])
             assert (block.first_line, block.byte_offset_at(0)) == (first, 8 * first)
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"one\rtwo", b"crlf\r", b"\x1b[0mred"]), min_size=1))
+def test_numbers_are_those_of_each_line(lines: list[bytes]) -> None:
+    raw = b"".join(line + b"\n" for line in lines)
+    block = Block(raw, "log", 5, raw_offset=0, line_offset=0)
+    starts = [0, *(at + 1 for at in range(len(block.data)) if block.data[at : at + 1] == b"\n")]
+    for begin, end in itertools.combinations(starts, 2):
+        some = [start for start in starts if begin <= start < end]
+        expected = [block.line_at(start) for start in some]
+        assert list(block.numbers(begin, end)) == expected
+        piece = BlockPiece(block, begin, end)
+        assert list(piece.numbers(0, end - begin)) == expected

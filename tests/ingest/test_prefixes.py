@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import asdict
 
 import pytest
 
-from relume.ingest.prefixes import MAX_PREFIX_CHARACTERS, Prefix, parse_prefix
+from relume.ingest.prefixes import MAX_PREFIX_CHARACTERS, Prefix, leading_clock, parse_prefix
 
 C10D = "[E1209 08:14:37.206518430 ProcessGroupNCCL.cpp:2168]"
 LAUNCHERS = [
@@ -360,3 +361,24 @@ def test_a_line_of_a_megabyte_costs_no_more_than_a_short_one(piece: str) -> None
     assert found.length <= MAX_PREFIX_CHARACTERS
     # Thousands of times what it takes: far from any noise, yet quadratic work would be seen.
     assert time.process_time() - start < 0.1
+
+
+PIECES = (
+    ["", "[", " ", "7: ", "[rank3]: "],
+    ["2026-01-02", "2026/01/02", "1969-01-02", "0026-01-02", "02-01-2026"],
+    ["T", " ", "_", "-"],
+    ["03:04:05", "03:04:05,678", "03:04:05.123456789", "03:04:05.1234567890"],
+    ["]", "", " UTC", "Z", "+01:00", " GMT", " Go", " stdout F ", " n1:3 a:1 INFO "],
+    ["", " ", "[INFO] ", "7 step", ",7"],
+)
+"""What a line may begin with, piece by piece."""
+
+
+def test_a_clock_that_leads_is_the_one_of_the_prefixes() -> None:
+    led = 0
+    for pieces in itertools.product(*PIECES):
+        text = "".join(pieces)
+        clock = leading_clock(text.encode())
+        led += clock is not None
+        assert clock in {None, parse_prefix(text).clock}, text
+    assert led > 300

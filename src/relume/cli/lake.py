@@ -262,8 +262,8 @@ def prune(
     plan = plan_pruning(lake, SystemClock().now() - from_seconds(days * 86_400))
     for table, amount in plan.tables.items():
         typer.echo(
-            f"{table}: {counted(amount.segments, 'segment')}, {counted(amount.rows, 'row')}, "
-            f"{counted(amount.bytes, 'byte')}"
+            f"{table}: {counted(amount.segments, 'segment', ',')}, "
+            f"{counted(amount.rows, 'row', ',')}, {counted(amount.bytes, 'byte', ',')}"
         )
     if plan.is_held_back:
         say("more of it is old enough, but the service that uses the lake still needs it")
@@ -336,8 +336,8 @@ def _tell(report: ImportReport, seconds: float, cpu_seconds: float, *, as_json: 
     )
     if report.lines or report.events:
         typer.echo(
-            f"{counted(report.lines, 'line')} ({report.text_bytes / 1e6:,.1f} MB), "
-            f"{counted(report.events, 'event')} in {seconds:.1f} s, "
+            f"{counted(report.lines, 'line', ',')} ({report.text_bytes / 1e6:,.1f} MB), "
+            f"{counted(report.events, 'event', ',')} in {seconds:.1f} s, "
             f"{report.text_bytes / 1e6 / max(cpu_seconds, 1e-9):,.0f} MB a CPU-second"
         )
     elif not report.refused:

@@ -19,13 +19,15 @@ from relume.ingest.tailing.lines import LineHolder
 KILLS = 30
 
 
-def land(folder: Path, until: int) -> None:
+def land(folder: Path, until: int, *, beside: bool = False) -> None:
     """Land the numbers up to `until`, two a commit: one as a tick, one as a line."""
     lake = LakeWriter(folder)
     try:
         while (number := int(lake.positions.get("numbers", "0"))) < until:
             [block] = LineHolder("log").take(b"%d\n" % (number + 1))
             lake.append([Tick(event_time=number), LineBatch(block=block)])
+            if beside:
+                lake.begin()
             lake.commit({"numbers": str(number + 2)})
     finally:
         lake.close()  # as the kernel does for a process that was killed: nothing is written
@@ -40,9 +42,13 @@ def numbers(folder: Path) -> list[int]:
     ]
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["at once", "beside"])
 @pytest.mark.parametrize("file_bytes", [4 << 20, 1], ids=["one file", "rolled over"])
 def test_a_kill_at_any_system_call_leaves_whole_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_bytes: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file_bytes: int,
+    beside: bool,  # noqa: FBT001
 ) -> None:
     monkeypatch.setattr(journal, "FILE_BYTES", file_bytes)
     for step in range(1000):
@@ -50,7 +56,7 @@ def test_a_kill_at_any_system_call_leaves_whole_commits(
         land(folder, 4)
         with killed_at(step, monkeypatch) as made:
             try:
-                land(folder, 6)
+                land(folder, 6, beside=beside)
             except Killed:
                 pass
             else:

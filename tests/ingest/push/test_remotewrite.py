@@ -30,6 +30,7 @@ LABELS = st.fixed_dictionaries(
     {"__name__": st.sampled_from([POWER, LOAD, CLOCK, NOTHING, ""])},
     optional={
         "instance": st.sampled_from(["gpu-a01:9400", "gpu-a02:9100", ""]),
+        "Hostname": st.sampled_from(["gpu-a01", "gpu-a03:9400", "", "n\u00fc"]),
         "gpu": st.sampled_from(["0", "7"]),
         "rank": st.sampled_from(["3", "x"]),
         "GPU_I_ID": st.sampled_from(["2", "ü"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -263,3 +263,58 @@ def test_it_is_told_from_where_a_run_goes_on(live: Live, caplog: pytest.LogCaptu
     number = int(states(live)[-1].stem)
     live.restart()
     assert f"going on from the state as of commit {number}" in caplog.text
+
+
+def _flip(path: Path, place: float) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(place * (len(data) - 1))] ^= 0x10
+    path.write_bytes(data)
+
+
+def _as_folder(path: Path) -> None:
+    path.unlink()
+    (path / "inside").mkdir(parents=True)
+
+
+def _renamed(path: Path) -> None:
+    path.rename(path.with_name("newest.state"))
+
+
+def _beyond(path: Path) -> None:
+    path.rename(path.with_name("9" * 20 + ".state"))
+
+
+def _linked(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/nonexistent")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"{" * 100_000),
+        lambda path: _flip(path, 0.0),
+        lambda path: _flip(path, 0.01),
+        lambda path: _flip(path, 0.5),
+        lambda path: _flip(path, 1.0),
+        lambda path: path.write_bytes(path.read_bytes() * 2),
+        _as_folder,
+        _renamed,
+        _beyond,
+        _linked,
+    ],
+)
+def test_whatever_stands_in_the_folder_of_states(
+    live: Live, damage: Callable[[Path], object]
+) -> None:
+    trains(live)
+    live.session.finish()
+    for path in states(live):
+        damage(path)
+    live.restart()
+    live.tell(live.job())
+    fails(live)
+    assert [comparable(one) for one in live.written()] == live.replayed()
+    stop(live)
+    assert [one[2:] for one in live.advice()] == [("RESTART", False), ("RESTART", True)]
