@@ -203,9 +203,12 @@ def owners_of(
     if named.attempt is not None or job is None:
         yield named.attempt, 0, count
         return
+    known = times[times != NO_TIME]
     times = np.where(times == NO_TIME, now, times)
-    ends = {int(time) for time in (times[0], times[-1], times.min(), times.max())}
-    found = {intervals.owner(cluster, job, time) for time in ends}
+    ends = [times[0], times[-1]]  # one without a time among others is theirs
+    if len(known):
+        ends += [known.min(), known.max()]
+    found = {intervals.owner(cluster, job, int(time)) for time in ends}
     if len(found) == 1:
         yield found.pop(), 0, count
         return

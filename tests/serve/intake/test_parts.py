@@ -178,6 +178,8 @@ def test_the_newest_attempt_that_ran_then_owns_a_line() -> None:
     times = np.array([T0, T0 + 2 * MINUTE, T0 + 3 * MINUTE, NO_TIME])
     found = list(owners_of(named, times, now, "lab", intervals))
     assert found == [(ATTEMPT, 0, 1), (second, 1, 3), (None, 3, 4)]
+    amid = np.array([T0, NO_TIME, T0 + SECOND])  # as the rest of a traceback
+    assert list(owners_of(named, amid, now, "lab", intervals)) == [(ATTEMPT, 0, 3)]
 
 
 def test_what_the_ledger_remembers_of_a_job_counts(monkeypatch: pytest.MonkeyPatch) -> None:
