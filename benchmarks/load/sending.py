@@ -182,10 +182,12 @@ class _Sender:
         self._lock, self._local = Lock(), local()
 
     def run(self, bodies: Iterator[Body]) -> Sent:
-        begun = time.monotonic()
+        begun: float | None = None
         waiting: set[Future[None]] = set()
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             for one in bodies:
+                if begun is None:  # what bodies are made from was made by now
+                    begun = one.due
                 if len(waiting) >= MAX_WAITING:  # a service that is behind is not flooded
                     _checked(wait(waiting, return_when=FIRST_COMPLETED).done)
                 if time.monotonic() > begun + self._target.seconds:
@@ -196,7 +198,7 @@ class _Sender:
                 _checked(done)
                 waiting = waiting - done | {pool.submit(self._send, one.due, made)}
         _checked(waiting)
-        self._sent.seconds = time.monotonic() - begun
+        self._sent.seconds = 0.0 if begun is None else time.monotonic() - begun
         return self._sent
 
     def _send(self, due: float, made: Made) -> None:

@@ -274,14 +274,15 @@ def test_a_lost_lease_ends_the_reports_of_its_holder(ledger: Ledger, token: int)
 def test_the_first_holder_gets_token_one(ledger: Ledger) -> None:
     assert ledger.get_lease("lab") is None
     lease = ledger.take_lease("lab", "a", 30, NOW)
-    assert lease == Lease("lab", "a", 1, NOW + 30_000_000)
+    assert lease == Lease("lab", "a", 1, NOW + 30_000_000, seen_at=NOW)
     assert ledger.get_lease("lab") == lease
 
 
 def test_a_renewal_keeps_the_token_even_when_late(ledger: Ledger) -> None:
     ledger.take_lease("lab", "a", 30, NOW)
     later = NOW + 3_600_000_000
-    assert ledger.take_lease("lab", "a", 30, later) == Lease("lab", "a", 1, later + 30_000_000)
+    renewed = Lease("lab", "a", 1, later + 30_000_000, seen_at=later)
+    assert ledger.take_lease("lab", "a", 30, later) == renewed
 
 
 def test_a_living_lease_is_not_given_away(ledger: Ledger) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -221,10 +221,10 @@ def shown(landing: Landing) -> object:
     """What must come back."""
     if not isinstance(landing, LineBatch):
         return landing
-    return rows([landing.block]), landing.block.file, replace(landing, block=EMPTY)
-
-
-EMPTY = Block(b"", "", 0, raw_offset=0, line_offset=0)
+    times = None if landing.event_times is None else landing.event_times.tolist()
+    others = [one.name for one in fields(landing) if one.name not in {"block", "event_times"}]
+    same = [getattr(landing, name) for name in others]
+    return rows([landing.block]), landing.block.file, times, same
 
 
 @settings(max_examples=30)
