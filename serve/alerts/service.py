@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from relume.clock import SystemClock
 from relume.errors import ConfigError
-from relume.files import small_text
+from relume.files import require_private, small_text
 from relume.serve.alerts import forms
 from relume.serve.alerts.lane import Lane
 from relume.serve.alerts.memory import Rules
@@ -20,7 +20,6 @@ from relume.serve.alerts.message import Level
 from relume.serve.alerts.metrics import AlertMetrics
 from relume.serve.alerts.targets import Alertmanager, Heartbeat, Post, Target, Webhook
 from relume.serve.api import PartStatus
-from relume.serve.api.tokens import require_private
 from relume.serve.ledger import Ledger
 from relume.settings import AlertsSettings
 from relume.verdict import Health

@@ -12,7 +12,7 @@ from relume.serve.api.ports import (
     Readiness,
     view_of,
 )
-from relume.serve.api.tokens import Role, Tokens, read_tokens, require_private
+from relume.serve.api.tokens import Role, Tokens, read_tokens
 
 __all__ = [
     "Access",
@@ -26,6 +26,5 @@ __all__ = [
     "create_app",
     "is_local",
     "read_tokens",
-    "require_private",
     "view_of",
 ]

@@ -10,11 +10,10 @@ from hmac import compare_digest
 from pathlib import Path
 
 from relume.errors import ConfigError
-from relume.files import small_text
+from relume.files import require_private, small_text
 
 MIN_TOKEN_LENGTH = 16
 """Characters; ``openssl rand -hex 32`` gives 64."""
-READABLE_BY_OTHERS, WRITABLE_BY_OTHERS = 0o004, 0o002
 _PREFIX = "sha256:"
 _HASHED = re.compile(_PREFIX + "([0-9a-f]{64})")
 _A_HASH = f"{_PREFIX} and 64 hexadecimal digits, in small letters"
@@ -105,27 +104,6 @@ def _read(file: Path) -> list[str]:
         if len(token) < MIN_TOKEN_LENGTH or any(character.isspace() for character in token):
             raise _bad_token(file, number, f"{len(token)} characters")  # never the token itself
     return [token for _, token in tokens]
-
-
-def require_private(file: Path, what: str) -> None:
-    """Refuse a secret that everybody on the machine can read or replace.
-
-    Raises
-    ------
-    ConfigError
-        When it is one.
-    OSError
-        When the file isn't there.
-    """
-    mode = file.stat().st_mode
-    if mode & (READABLE_BY_OTHERS | WRITABLE_BY_OTHERS):
-        may = "read it" if mode & READABLE_BY_OTHERS else "write to it"
-        raise ConfigError(
-            f"{what} {file}",
-            found=f"mode {mode & 0o777:o}, which lets everybody {may}",
-            expected="mode 600 or 640",
-            hint=f"chmod o= {file}",
-        )
 
 
 def hashed(token: str) -> str:

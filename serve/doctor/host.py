@@ -13,8 +13,8 @@ from pathlib import Path
 
 from relume.clock import MICROSECONDS_PER_SECOND, Clock, from_datetime
 from relume.errors import ConfigError, counted
+from relume.files import require_private
 from relume.filesystems import require_local
-from relume.serve.api.tokens import require_private
 from relume.serve.doctor.finding import Finding, failing, ok, unknown, warning
 from relume.serve.live.kernel import NODE
 

@@ -9,11 +9,10 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from relume.errors import ConfigError
-from relume.files import small_text
+from relume.files import require_private, small_text
 
 SERVER_DRIVERS = frozenset({"mysql+pymysql", "mariadb+pymysql"})
 _SOCKET = "unix_socket"
-_READABLE_BY_OTHERS, _WRITABLE_BY_OTHERS = 0o004, 0o002
 _EXPECTED = (
     "sqlite:/// and the path of a file, such as sqlite:////var/lib/relume/ledger.db, or "
     "mysql+pymysql://USER@HOST/DATABASE"
@@ -98,20 +97,12 @@ def read_password(file: Path) -> str:
         When it can't be read or is empty, and when everybody on the machine can read it.
     """
     try:
-        mode = file.stat().st_mode
+        require_private(file, "password file")
         lines = small_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"password file {file}", found=str(error), expected="a readable file of UTF-8 text"
         ) from error
-    if mode & (_READABLE_BY_OTHERS | _WRITABLE_BY_OTHERS):
-        may = "read it" if mode & _READABLE_BY_OTHERS else "write to it"
-        raise ConfigError(
-            f"password file {file}",
-            found=f"mode {mode & 0o777:o}, which lets everybody {may}",
-            expected="mode 600 or 640",
-            hint=f"chmod o= {file}",
-        )
     if not lines or not lines[0]:
         raise ConfigError(
             f"password file {file}", found="no password", expected="one in its first line"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from relume.clock import Clock
 from relume.errors import ConfigError
-from relume.serve.api import Access, Role, is_local, read_tokens, require_private
+from relume.files import require_private
+from relume.serve.api import Access, Role, is_local, read_tokens
 from relume.serve.doctor.finding import Status
 from relume.serve.doctor.host import certificate
 from relume.settings import ServeSettings

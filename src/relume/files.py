@@ -1,4 +1,4 @@
-"""Files that a person names: whether reading one would ever end, and small ones as text."""
+"""Files that a person names: whether reading one ends, who else may, and small ones as text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import stat
 from codecs import BOM_UTF8
 from pathlib import Path
 
+from relume.errors import ConfigError
+
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -14,6 +16,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 _NULL = Path("/dev/null")
+_READABLE_BY_OTHERS, _WRITABLE_BY_OTHERS = 0o004, 0o002
 _DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
 _STDIN = "/dev/stdin"
 
@@ -59,6 +62,27 @@ def small_text(path: Path, encoding: str = "utf-8") -> str:
     if kind is not None:
         raise OSError(errno.EINVAL, f"{kind}, of which nobody knows whether it ends", str(path))
     return path.read_bytes().removeprefix(BOM_UTF8).decode(encoding)
+
+
+def require_private(file: Path, what: str) -> None:
+    """Refuse a secret that everybody on the machine can read or replace.
+
+    Raises
+    ------
+    ConfigError
+        When it is one.
+    OSError
+        When the file isn't there.
+    """
+    mode = file.stat().st_mode
+    if mode & (_READABLE_BY_OTHERS | _WRITABLE_BY_OTHERS):
+        may = "read it" if mode & _READABLE_BY_OTHERS else "write to it"
+        raise ConfigError(
+            f"{what} {file}",
+            found=f"mode {mode & 0o777:o}, which lets everybody {may}",
+            expected="mode 600 or 640",
+            hint=f"chmod o= {file}",
+        )
 
 
 def _is_handed_over(path: Path, mode: int) -> bool:
