@@ -132,19 +132,14 @@ class RemoteWrite:
     ) -> NDArray[np.int32]:
         """Return the numbers of the series, those of new ones too."""
         keys = series[2:4]
-        rows = self._book.table.find(keys)
-        new = np.flatnonzero(rows < 0)
-        if not len(new):
-            return rows
-        if len(self._book) + 2 * len(new) > self._max_series:
-            self._book, self._sums = SeriesBook(), Sums()
-            rows = self._book.table.find(keys)
-            new = np.flatnonzero(rows < 0)
-        firsts = np.unique(keys[:, new], axis=1, return_index=True)[1]
-        new = new[np.sort(firsts)]  # a body may have a series twice
-        found = self._learned(data, body, series[:2, new])
-        self._book.table.put(np.ascontiguousarray(keys[:, new]), found)
-        return self._book.table.find(keys)
+        if len(self._book) + 2 * keys.shape[1] > self._max_series:
+            new = np.count_nonzero(self._book.table.find(keys) < 0)
+            if new and len(self._book) + 2 * new > self._max_series:
+                self._book, self._sums = SeriesBook(), Sums()
+        # A body may have a series twice.
+        return numbered(
+            self._book.table, keys, lambda new: self._learned(data, body, series[:2, new])
+        )
 
     def _learned(
         self, data: bytes, body: NDArray[np.uint8], spans: NDArray[np.int64]

@@ -11,6 +11,8 @@ from relume.ingest.lake.samplebatches import SERIES_SCHEMA
 from relume.ingest.push.hashed import Hashed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from relume.ingest.metrics.raw import NamedSeries
@@ -83,16 +85,16 @@ class SeriesBook:
     def learn(self, named: NamedSeries | None, told: int, cluster: str | None) -> int:
         """Take what series of a new shape are; return the number of the shape."""
         if named is None:
-            return self._shape(*_NOTHING, UNKNOWN)
+            return self._shape(_NOTHING, UNKNOWN)
         place, rank = named.series, named.rank
         words = [self._word(name, getattr(place, name)) for name in ("metric", "gpu", "device")]
         words += [_NULL if rank is None else rank, self._word(_CLUSTER, cluster)]
         if not named.is_summed:
-            return self._shape(*words, told, scale=named.scale)
+            return self._shape(words, told, scale=named.scale)
         total = self._totals.get(tuple(words))
         if total is None:
-            total = self._totals[tuple(words)] = self._shape(*words, PLAIN)
-        return self._shape(*words, PART, total, scale=named.scale)
+            total = self._totals[tuple(words)] = self._shape(words, PLAIN)
+        return self._shape(words, PART, total, scale=named.scale)
 
     def learn_node(self, name: str) -> int:
         """Return the number of a node."""
@@ -137,9 +139,11 @@ class SeriesBook:
         self.sum_series += self._series.extend(of_sums, of_nodes, none).tolist()
         return np.array([self._sums[key] for key in keys], np.int32)
 
-    def _shape(self, *values: int, scale: float = 1.0) -> int:
+    def _shape(
+        self, words: Sequence[int], kind: int, total: int = _NULL, *, scale: float = 1.0
+    ) -> int:
         self._scales.append(scale)
-        values = (*values, _NULL)[: len(_SHAPE)]
+        values = (*words, kind, total)
         return int(self._shapes.extend(*(np.array([value], np.int32) for value in values))[0])
 
     def _word(self, name: str, text: str | None) -> int:

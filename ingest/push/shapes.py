@@ -75,7 +75,9 @@ class LabelReader:
 
 
 def numbered(
-    table: Hashed, keys: NDArray[np.int64], learn: Callable[[NDArray[np.int64]], Sequence[int]]
+    table: Hashed,
+    keys: NDArray[np.int64],
+    learn: Callable[[NDArray[np.int64]], Sequence[int] | NDArray[np.int32]],
 ) -> NDArray[np.int32]:
     """Return the numbers of keys; `learn` is given where each new one first comes, and gives some.
 

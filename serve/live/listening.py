@@ -137,7 +137,7 @@ class _Known:
 
 @dataclass(slots=True)
 class Listening:
-    """Splits batches of samples by who listens. Bounded: `MAX_TABLES` tables of series."""
+    """Splits batches of samples by who listens. Bounded: the last `MAX_TABLES` tables of series."""
 
     _tables: OrderedDict[int, _Known] = field(default_factory=OrderedDict)
 
@@ -176,6 +176,7 @@ class Listening:
             known = self._tables[id(whose)] = _Known(whose)
             if len(self._tables) > MAX_TABLES:
                 self._tables.popitem(last=False)
+        self._tables.move_to_end(id(whose))  # a book must not go because tables come by
         rows = np.arange(batch.series.num_rows, dtype=np.int32)
         numbers = rows if numbered is None else numbered.numbers
         known.learn(numbers, batch.series)

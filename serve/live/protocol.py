@@ -6,13 +6,12 @@ was sent yet costs nothing, and is left alone; one between two requests has uvic
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from relume.serve.api.problems import MEDIA_TYPE
+from relume.serve.api.problems import MEDIA_TYPE, problem
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
@@ -111,13 +110,7 @@ class HeadLimits(HttpToolsProtocol):
 
 
 def _answer(status: HTTPStatus, words: str) -> bytes:
-    problem = {
-        "type": "about:blank",
-        "title": status.phrase,
-        "status": status.value,
-        "detail": words,
-    }
-    body = json.dumps(problem).encode()
+    body = bytes(problem(status, words).body)
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {MEDIA_TYPE}\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

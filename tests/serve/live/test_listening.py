@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from living import analyzer
 from measuring import batch_of
 from relume.events import Sample, SchedulerEvent, Tick
-from relume.ingest.lake.samplebatches import SampleBatch, SampleSeries, series_table
+from relume.ingest.lake.samplebatches import Numbered, SampleBatch, SampleSeries, series_table
 from relume.serve.live import listening
 from relume.serve.live.judge import Judge
 
@@ -122,18 +122,31 @@ def test_many_in_order_are_taken_as_one_by_one() -> None:
     assert len(heard(one)[0][2]) > 0
 
 
+def one_sample(gpu: str, numbered: Numbered | None = None) -> SampleBatch:
+    return SampleBatch(
+        series=series_table([SampleSeries("gpu_power_watts", node="n1", gpu=gpu)]),
+        row_series=np.zeros(1, np.int32),
+        event_time=np.array([START]),
+        value=np.array([1.0]),
+        source="x",
+        cluster="lab",
+        numbered=numbered,
+    )
+
+
 def test_tables_of_series_that_are_remembered_are_bounded() -> None:
     judge = begun()
     for number in range(listening.MAX_TABLES + 5):
-        judge.take(
-            SampleBatch(
-                series=series_table([SampleSeries("gpu_power_watts", node="n1", gpu=str(number))]),
-                row_series=np.zeros(1, np.int32),
-                event_time=np.array([START]),
-                value=np.array([1.0]),
-                source="x",
-                cluster="lab",
-            )
-        )
+        judge.take(one_sample(str(number)))
     assert len(judge._listening._tables) == listening.MAX_TABLES  # noqa: SLF001
     assert len(heard(judge)[0][2][0]) == listening.MAX_TABLES + 5
+
+
+def test_a_book_that_is_used_stays_however_many_tables_come_by() -> None:
+    judge, book = begun(), object()
+    kept = []
+    for number in range(listening.MAX_TABLES + 5):
+        judge.take(one_sample("0", Numbered(book, np.array([7], np.int32))))
+        kept.append(judge._listening._tables[id(book)])  # noqa: SLF001
+        judge.take(one_sample(str(number)))
+    assert len({id(one) for one in kept}) == 1
