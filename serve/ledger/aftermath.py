@@ -17,7 +17,7 @@ from relume.serve.ledger.happened import (
     Struck,
 )
 from relume.serve.ledger.overview import Overview
-from relume.serve.ledger.pages import Pages
+from relume.serve.ledger.pages import Pages, Wanted, incidents_before
 from relume.serve.ledger.requests import RequestKey, once
 from relume.serve.ledger.told import Told
 
@@ -65,13 +65,8 @@ class Aftermath(Told, Overview, Pages):
         InputError
             For a `before` that isn't in the ledger.
         """
-        return self._store.read(
-            incidents.listed,
-            is_open=is_open,
-            cluster=cluster,
-            before=before,
-            limit=min(limit, MAX_PAGE),
-        )
+        wanted = Wanted(active=is_open, cluster=cluster)
+        return self._store.read(incidents_before, wanted, before, min(limit, MAX_PAGE))
 
     def going_on(self, since: int, limit: int) -> list[IncidentRecord]:
         """Return incidents that go on, or were opened at a time or later; oldest first.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from relume.advice import (
     Advice,
@@ -91,22 +91,6 @@ def active(connection: Connection, now: int, cluster: str | None) -> list[Advice
     )
     if cluster is not None:
         query = query.where(ADVICE.c.cluster == cluster)
-    return [advice_of(row) for row in connection.execute(query)]
-
-
-def listed(connection: Connection, attempt: str | None, before: str, limit: int) -> list[Advice]:
-    """Return Advice, newest first; those older than `before` unless it is empty."""
-    columns = ADVICE.c
-    query = stored().order_by(columns.created_at.desc(), columns.advice_id.desc()).limit(limit)
-    if attempt is not None:
-        # The subject of a node or a cluster is the attempt, a space and more.
-        theirs = columns.attempt.startswith(f"{attempt} ", autoescape=True)
-        query = query.where(or_(columns.attempt == attempt, theirs))
-    if before:
-        last = require(connection, before)
-        at = last.created_at
-        same = and_(columns.created_at == at, columns.advice_id < last.advice_id)
-        query = query.where(or_(columns.created_at < at, same))
     return [advice_of(row) for row in connection.execute(query)]
 
 

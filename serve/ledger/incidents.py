@@ -7,17 +7,15 @@ from dataclasses import replace
 from uuid import uuid5
 
 import msgspec
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, or_, select, update
 
 from relume.advice import ADVICE_NAMESPACE, Advice, Operation, Scope
-from relume.errors import InputError
 from relume.identity import AttemptId
 from relume.serve.ledger.happened import Closing, IncidentRecord, Struck
 from relume.serve.ledger.tables import ADVICE, INCIDENT_ADVICE, INCIDENTS
 
 TAKEN_BACK = "it was taken back"
 LET_GO = "it is over, by the Advice itself"
-MAX_SHOWN = 80
 
 
 def follow(before: IncidentRecord | None, advice: Advice, number: int) -> IncidentRecord:
@@ -127,34 +125,6 @@ def of(connection: Connection, advice_id: str) -> IncidentRecord | None:
     """Return the incident to which an Advice belongs, with all that does."""
     incident = _of(connection, advice_id)
     return None if incident is None else _whole(connection, incident)
-
-
-def listed(
-    connection: Connection, *, is_open: bool | None, cluster: str | None, before: str, limit: int
-) -> list[IncidentRecord]:
-    """Return incidents, newest first, at most `limit`; those older than `before` unless empty."""
-    query = select(INCIDENTS.c.document).order_by(
-        INCIDENTS.c.opened_at.desc(), INCIDENTS.c.incident_id.desc()
-    )
-    if is_open is not None:
-        closed = INCIDENTS.c.closed_at
-        query = query.where(closed.is_(None) if is_open else closed.is_not(None))
-    if cluster is not None:
-        query = query.where(INCIDENTS.c.cluster == cluster)
-    if before:
-        last = find(connection, before)
-        if last is None:
-            raise InputError(
-                f"page of incidents before {before[:MAX_SHOWN]!r}",
-                found="no such incident",
-                expected="the incident_id of the last one of the page before",
-            )
-        at, name = last.opened_at, last.incident_id
-        columns = INCIDENTS.c
-        earlier = and_(columns.opened_at == at, columns.incident_id < name)
-        query = query.where(or_(columns.opened_at < at, earlier))
-    documents = connection.execute(query.limit(limit)).scalars().all()
-    return [_whole(connection, _decode(one)) for one in documents]
 
 
 def going_on(connection: Connection, since: int, limit: int) -> list[IncidentRecord]:

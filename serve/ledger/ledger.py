@@ -25,6 +25,7 @@ from relume.serve.ledger import (
 from relume.serve.ledger.address import Access
 from relume.serve.ledger.aftermath import MAX_PAGE, Aftermath
 from relume.serve.ledger.happened import Closing, OutcomeRecord, Struck
+from relume.serve.ledger.pages import advice_before
 from relume.serve.ledger.records import (
     AttemptOutcome,
     AttemptRecord,
@@ -139,7 +140,7 @@ class Ledger(Aftermath):
         NotFoundError
             For a `before` that isn't in the ledger.
         """
-        return self._store.read(decisions.listed, attempt, before, min(limit, MAX_PAGE))
+        return self._store.read(advice_before, attempt, before, min(limit, MAX_PAGE))
 
     def ids_like(self, beginning: str) -> list[str]:
         """Return the ids of Advice that begin so, of many only a few."""

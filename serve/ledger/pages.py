@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, or_, select
 
 from relume.advice import Advice
+from relume.errors import InputError
 from relume.serve.ledger import attempts, decisions, incidents, leases
 from relume.serve.ledger.happened import AuditRecord, IncidentRecord, LabelRecord
 from relume.serve.ledger.records import AttemptRecord, Lease, MilestoneRecord
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Key = tuple[int | str, ...]
 """Where a page ends: what the list is ordered by, of its last record."""
+MAX_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,38 @@ def _milestones(
     return Page(tuple(map(attempts.milestone_of, rows)), end)
 
 
+def advice_before(
+    connection: Connection, attempt: str | None, before: str, limit: int
+) -> list[Advice]:
+    """Return Advice, newest first; that older than one of that id unless it is empty."""
+    key: Key | None = None
+    if before:
+        last = decisions.require(connection, before)
+        key = last.created_at, last.advice_id
+    query = decisions.stored().add_columns(*_ADVICE.columns)
+    if attempt is not None:
+        query = _of(query, ADVICE.c.attempt, attempt)
+    rows, _ = _rows(connection, query, _ADVICE, key, limit)
+    return [decisions.advice_of(row) for row in rows]
+
+
+def incidents_before(
+    connection: Connection, wanted: Wanted, before: str, limit: int
+) -> list[IncidentRecord]:
+    """Return incidents, newest first; those older than one of that id unless it is empty."""
+    key: Key | None = None
+    if before:
+        last = incidents.find(connection, before)
+        if last is None:
+            raise InputError(
+                f"page of incidents before {before[:MAX_SHOWN]!r}",
+                found="no such incident",
+                expected="the incident_id of the last one of the page before",
+            )
+        key = last.opened_at, last.incident_id
+    return list(_incidents(connection, wanted, key, limit).records)
+
+
 def _within(query: Select[Any], column: ColumnElement[int], wanted: Wanted) -> Select[Any]:
     """Let a time be within what is wanted."""
     if wanted.since is not None:
@@ -233,6 +267,11 @@ def _about(
     name = attempts.full_name(connection, wanted.attempt)
     if name is None:  # a job that was never seen
         return query.where(subject.is_(None))
+    return _of(query, subject, name)
+
+
+def _of(query: Select[Any], subject: ColumnElement[str], name: str) -> Select[Any]:
+    """Let a subject be an attempt by its text form, or nodes of it, or what struck it."""
     # The subject of a node or a cluster is the attempt, a space and more.
     return query.where(or_(subject == name, subject.startswith(f"{name} ", autoescape=True)))
 
